@@ -1,0 +1,1 @@
+# cmake --install: a relocatable folder (bin/, lib/) that needs nothing built on the machine it is copied to.

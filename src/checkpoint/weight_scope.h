@@ -1,0 +1,47 @@
+// Where layers find their weights. A WeightStore holds every tensor of a checkpoint under the names the graph uses
+// (Hugging Face names; GGUF names are translated at load) and remembers which were used; a WeightScope is a path into it.
+//
+//   WeightScope layer = root / "model.layers" / 3;
+//   Weight q = (layer / "self_attn" / "q_proj").matrix(rows, columns);
+//   mx::array norm = (layer / "input_layernorm").dense("weight", {hidden});
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/mx.h"
+#include "checkpoint/weight.h"
+
+namespace godwit::checkpoint {
+
+class WeightStore;
+
+class WeightScope {
+ public:
+  WeightScope(std::shared_ptr<WeightStore> store, std::string path) : store_(std::move(store)), path_(std::move(path)) {}
+
+  WeightScope operator/(std::string_view name) const;
+  WeightScope operator/(int index) const;
+  const std::string& path() const { return path_; }
+  const WeightStore& store() const { return *store_; }
+
+  bool has(std::string_view leaf) const;
+
+  // The dense tensor path.leaf in the file's dtype. Throws Error{corrupt_file} naming tensor, wanted and found shape;
+  // a missing one is recorded and reported by WeightStore::audit() together with all others (a zero array stands in).
+  mx::array dense(std::string_view leaf, const mx::Shape& shape) const;
+  std::optional<mx::array> dense_if_present(std::string_view leaf, const mx::Shape& shape) const;
+
+  // The matrix path.weight (with path.scales, path.biases when quantized) of logical shape [rows, columns].
+  Weight matrix(int rows, int columns) const;
+
+ private:
+  std::shared_ptr<WeightStore> store_;
+  std::string path_;
+};
+
+}  // namespace godwit::checkpoint
