@@ -1,0 +1,22 @@
+// What a caller asks of an opened model. Part of its identity: two models with equal options answer with equal bytes.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "base/numeric_mode.h"
+#include "cache/kv_policy.h"
+
+namespace godwit::models {
+
+struct ModelOptions {
+  std::filesystem::path path;  // a folder with config.json, or a .gguf file: resolved already
+  std::string id;              // the name shown to clients
+  NumericMode mode = NumericMode::reference;
+  cache::KvPolicy kv;
+  std::optional<int> context_length;                 // --ctx: lowers the model's own limit
+  std::optional<std::filesystem::path> chat_template;  // --chat-template
+};
+
+}  // namespace godwit::models
