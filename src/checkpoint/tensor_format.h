@@ -8,9 +8,37 @@ namespace godwit::checkpoint {
 
 enum class TensorFormat : std::uint8_t {
   // plain
-  boolean, u8, u16, u32, u64, i8, i16, i32, i64, f16, bf16, f32, f64, complex64, f8_e4m3, f8_e5m2, f8_e8m0,
+  boolean,
+  u8,
+  u16,
+  u32,
+  u64,
+  i8,
+  i16,
+  i32,
+  i64,
+  f16,
+  bf16,
+  f32,
+  f64,
+  complex64,
+  f8_e4m3,
+  f8_e5m2,
+  f8_e8m0,
   // GGUF blocks
-  q4_0, q4_1, q5_0, q5_1, q8_0, q2_k, q3_k, q4_k, q5_k, q6_k, iq4_nl, iq4_xs, mxfp4,
+  q4_0,
+  q4_1,
+  q5_0,
+  q5_1,
+  q8_0,
+  q2_k,
+  q3_k,
+  q4_k,
+  q5_k,
+  q6_k,
+  iq4_nl,
+  iq4_xs,
+  mxfp4,
 };
 
 struct FormatInfo {

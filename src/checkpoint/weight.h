@@ -1,4 +1,5 @@
-// A weight as the file holds it: a format tag plus planes, never widened in silence. nn decides how to multiply by it.
+// A weight as the file holds it: a format tag plus planes, never widened in silence. nn decides how to
+// multiply by it.
 #pragma once
 
 #include <optional>
@@ -12,7 +13,8 @@ namespace godwit::checkpoint {
 // How `data` is to be read. Logical shape is always [rows, columns] = [out, in] for matrices.
 enum class WeightKind {
   dense,   // data: [..] in the file's dtype (f32, f16, bf16)
-  affine,  // data: u32 [rows, columns * bits / 32], scales and biases [rows, columns / group]; w = q * scale + bias
+  affine,  // data: u32 [rows, columns * bits / 32], scales and biases [rows, columns / group]; w = q * scale
+           // + bias
   mxfp4,   // data: u32 packed, scales u8 [rows, columns / 32] (families.md 12.2)
   mxfp8,
   nvfp4,   // group 16
@@ -35,7 +37,8 @@ struct Weight {
   std::string mlx_mode() const;
   // The exact value of every element, [rows, columns] in `dtype` (graph node; nothing is evaluated).
   mx::array dequantize(mx::Dtype dtype) const;
-  // A copy whose rows are taken in the order `order` (i32 [rows]); exact on every format because no group crosses a row.
+  // A copy whose rows are taken in the order `order` (i32 [rows]); exact on every format because no group
+  // crosses a row.
   Weight take_rows(const mx::array& order) const;
   // Rows [begin, end): splits fused projections without touching values.
   Weight slice_rows(int begin, int end) const;

@@ -1,5 +1,6 @@
-// Where layers find their weights. A WeightStore holds every tensor of a checkpoint under the names the graph uses
-// (Hugging Face names; GGUF names are translated at load) and remembers which were used; a WeightScope is a path into it.
+// Where layers find their weights. A WeightStore holds every tensor of a checkpoint under the names the graph
+// uses (Hugging Face names; GGUF names are translated at load) and remembers which were used; a WeightScope
+// is a path into it.
 //
 //   WeightScope layer = root / "model.layers" / 3;
 //   Weight q = (layer / "self_attn" / "q_proj").matrix(rows, columns);
@@ -22,7 +23,8 @@ class WeightStore;
 
 class WeightScope {
  public:
-  WeightScope(std::shared_ptr<WeightStore> store, std::string path) : store_(std::move(store)), path_(std::move(path)) {}
+  WeightScope(std::shared_ptr<WeightStore> store, std::string path)
+      : store_(std::move(store)), path_(std::move(path)) {}
 
   WeightScope operator/(std::string_view name) const;
   WeightScope operator/(int index) const;
@@ -31,8 +33,9 @@ class WeightScope {
 
   bool has(std::string_view leaf) const;
 
-  // The dense tensor path.leaf in the file's dtype. Throws Error{corrupt_file} naming tensor, wanted and found shape;
-  // a missing one is recorded and reported by WeightStore::audit() together with all others (a zero array stands in).
+  // The dense tensor path.leaf in the file's dtype. Throws Error{corrupt_file} naming tensor, wanted and
+  // found shape; a missing one is recorded and reported by WeightStore::audit() together with all others (a
+  // zero array stands in).
   mx::array dense(std::string_view leaf, const mx::Shape& shape) const;
   std::optional<mx::array> dense_if_present(std::string_view leaf, const mx::Shape& shape) const;
 
