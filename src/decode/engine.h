@@ -1,5 +1,5 @@
-// The engine: one thread that owns every MLX array, the state and the schedule. Other threads submit requests and hold
-// Jobs; typed messages cross two queues. A failing request ends its own job and nothing else.
+// The engine: one thread that owns every MLX array, the state and the schedule. Other threads submit requests
+// and hold Jobs; typed messages cross two queues. A failing request ends its own job and nothing else.
 #pragma once
 
 #include <functional>
@@ -25,7 +25,8 @@ class Job {
 
   // Blocks until the next event; nullopt after the event that carried finish != none.
   std::optional<TokenEvent> next();
-  // The same with a limit, so that a connection thread can look after its peer. `timed_out` tells the two apart.
+  // The same with a limit, so that a connection thread can look after its peer. `timed_out` tells the two
+  // apart.
   std::optional<TokenEvent> next_for(double seconds, bool& timed_out);
   void cancel();
   Timings timings() const;     // complete once finished
@@ -40,19 +41,20 @@ class Job {
 
 class Engine {
  public:
-  // Opens the model on the engine thread (MLX arrays never cross threads) and returns when it is ready; throws what
-  // opening threw.
+  // Opens the model on the engine thread (MLX arrays never cross threads) and returns when it is ready;
+  // throws what opening threw.
   Engine(const models::ModelOptions& options, Log log);
   ~Engine();
 
   // The tokenizer, template, ids and limits of the model: immutable, usable from any thread.
   const models::ModelBundle& model() const;
 
-  // Throws Error{context_overflow} ("maximum context length", both numbers), Error{overloaded} when the queue is full,
-  // Error{invalid_argument} for bad sampling fields or an empty prompt.
+  // Throws Error{context_overflow} ("maximum context length", both numbers), Error{overloaded} when the queue
+  // is full, Error{invalid_argument} for bad sampling fields or an empty prompt.
   Job submit(GenerationRequest request);
 
-  // Logits of a prompt, [tokens, vocabulary] f32 row-major: the whole prompt in one forward, or one token at a time.
+  // Logits of a prompt, [tokens, vocabulary] f32 row-major: the whole prompt in one forward, or one token at
+  // a time.
   std::vector<float> logits(const std::vector<int>& tokens, bool stepwise);
 
  private:

@@ -14,10 +14,11 @@ struct GenerationRequest {
   std::vector<int> prompt;  // token ids, at least one
   int max_tokens = -1;      // -1: to the end of the context
   SamplingParams sampling;
+  int choice = 0;  // index among the n answers of one request: each has random numbers of its own
   std::vector<std::string> stop;
   bool ignore_eos = false;
   bool logprobs = false;
-  int top_logprobs = 0;     // 0..20
+  int top_logprobs = 0;  // 0..20
 };
 
 enum class FinishReason { none, stop, length, cancelled };
@@ -27,8 +28,8 @@ struct TokenLogprob {
   double logprob = 0;  // raw log-softmax of the f32 logits, before bias and penalties
 };
 
-// One sampled token. `text` is final text that became certain with it (empty while a character or a stop string is
-// pending); the last event of a job carries finish != none and whatever text was still held back.
+// One sampled token. `text` is final text that became certain with it (empty while a character or a stop
+// string is pending); the last event of a job carries finish != none and whatever text was still held back.
 struct TokenEvent {
   int id = -1;  // -1: no token in this event (only a finish)
   std::string text;
@@ -38,12 +39,13 @@ struct TokenEvent {
   std::optional<std::string> stop_match;  // the stop string that ended the answer
 };
 
+// An end id stops the answer: it is neither reported as a token nor counted.
 struct Timings {
   int prompt_tokens = 0;
   int cached_tokens = 0;
-  int completion_tokens = 0;
-  double prompt_seconds = 0;
-  double completion_seconds = 0;
+  int completion_tokens = 0;      // tokens reported in events
+  double prompt_seconds = 0;      // to the logits of the first token
+  double completion_seconds = 0;  // from there to the end
 };
 
 }  // namespace godwit::decode

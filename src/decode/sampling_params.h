@@ -9,8 +9,8 @@
 namespace godwit::decode {
 
 struct SamplingParams {
-  double temperature = 1.0;         // 0: greedy, ties to the lowest id
-  int top_k = 0;                    // 0: off
+  double temperature = 1.0;  // 0: greedy, ties to the lowest id
+  int top_k = 0;             // 0 or -1: off
   double top_p = 1.0;
   double min_p = 0.0;
   double xtc_probability = 0.0;
@@ -18,9 +18,9 @@ struct SamplingParams {
   double repetition_penalty = 1.0;
   double presence_penalty = 0.0;
   double frequency_penalty = 0.0;
-  int penalty_window = 64;          // newest tokens (prompt and answer) that the penalties look at; -1: all
-  std::map<int, float> logit_bias;
-  std::optional<std::uint64_t> seed;  // absent: drawn at submit and reported
+  int penalty_window = 64;  // newest tokens (prompt and answer) that the penalties look at; -1: all
+  std::map<int, float> logit_bias = {};
+  std::optional<std::uint64_t> seed = {};  // absent: drawn at submit and reported
 
   // Throws Error{invalid_argument}; `vocabulary` bounds logit_bias.
   void validate(int vocabulary) const;

@@ -1,0 +1,34 @@
+#include "decode/penalties.h"
+
+#include <limits>
+
+namespace godwit::decode {
+
+Penalties::Penalties(const SamplingParams& params)
+    : repetition_(params.repetition_penalty),
+      presence_(params.presence_penalty),
+      frequency_(params.frequency_penalty),
+      window_(params.penalty_window < 0 ? std::numeric_limits<std::size_t>::max()
+                                        : static_cast<std::size_t>(params.penalty_window)),
+      active_(window_ > 0 && (repetition_ != 1.0 || presence_ != 0.0 || frequency_ != 0.0)) {}
+
+void Penalties::see(int token) {
+  if (!active_) return;
+  recent_.push_back(token);
+  ++counts_[token];
+  if (recent_.size() <= window_) return;
+  const auto oldest = counts_.find(recent_.front());
+  if (--oldest->second == 0) counts_.erase(oldest);
+  recent_.pop_front();
+}
+
+void Penalties::apply(std::span<double> logits) const {
+  for (const auto& [token, count] : counts_) {
+    if (token < 0 || static_cast<std::size_t>(token) >= logits.size()) continue;
+    double& logit = logits[static_cast<std::size_t>(token)];
+    logit = logit > 0 ? logit / repetition_ : logit * repetition_;
+    logit -= frequency_ * count + presence_;
+  }
+}
+
+}  // namespace godwit::decode
