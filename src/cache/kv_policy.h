@@ -1,4 +1,5 @@
-// How a model's KV state is stored: the value behind --kv. Parsed once, compared by value, part of every cache key.
+// How a model's KV state is stored: the value behind --kv. Parsed once, compared by value, part of every
+// cache key.
 #pragma once
 
 #include <string>
@@ -15,7 +16,8 @@ struct KvPolicy {
   bool operator==(const KvPolicy&) const = default;
 };
 
-// "dense", "dense:bf16", "dense:f16", "dense:f32". Anything else is Error{unsupported} that lists what exists.
+// "dense", "dense:bf16", "dense:f16", "dense:f32". Anything else is Error{unsupported} that lists what
+// exists.
 KvPolicy parse_kv_policy(std::string_view text);
 std::string to_string(const KvPolicy& policy);
 

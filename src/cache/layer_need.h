@@ -13,6 +13,11 @@ struct LayerNeed {
   int kv_heads = 0;
   int key_dim = 0;
   int value_dim = 0;
+  // Bytes of one element of the model's own activations: what a `dense` policy without a type will hold.
+  // Budgets only; the buffers take the dtype of the arrays they are given.
+  int element_bytes = 4;
+
+  bool operator==(const LayerNeed&) const = default;
 };
 
 // One entry per owning layer, in layer order.

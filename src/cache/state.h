@@ -1,8 +1,9 @@
-// The state seam (design.md section 4): families see a Step and its LayerStates, never masks, pads, codecs or blocks.
+// The state seam (docs/architecture.md): families see a Step and its LayerStates, never masks, pads, codecs or
+// blocks.
 //
-// One forward: store.plan({{&row, tokens}}) -> Step; the model calls step.layer(i).attend(q, k, v, spec) per layer;
-// the caller evaluates the outputs and step.pending(), then step.publish(). If anything throws before publish(),
-// every row is as it was.
+// One forward: store.plan({{&row, tokens}}) -> Step; the model calls step.layer(i).attend(q, k, v, spec) per
+// layer; the caller evaluates the outputs and step.pending(), then step.publish(). If anything throws before
+// publish(), every row is as it was.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +21,14 @@
 namespace godwit::cache {
 
 enum class SpanKind {
-  causal,         // each query sees the stored context and the span up to itself: prefill, decode, draft windows
+  causal,  // each query sees the stored context and the span up to itself: prefill, decode, draft windows
   bidirectional,  // each query sees the stored context and the whole span
 };
 
 struct AttendSpec {
-  float scale = 1.0f;            // multiplied into the scores
+  float scale = 1.0f;  // multiplied into the scores
   SpanKind kind = SpanKind::causal;
-  float soft_cap = 0.0f;         // 0: none; else scores become cap * tanh(score / cap)
+  float soft_cap = 0.0f;           // 0: none; else scores become cap * tanh(score / cap)
   std::optional<mx::array> sinks;  // [heads], extra score column per head
 };
 
@@ -35,13 +36,15 @@ struct AttendSpec {
 class LayerState {
  public:
   virtual ~LayerState() = default;
-  // Stores k [tokens, kv_heads, key_dim] and v [tokens, kv_heads, value_dim], then attends q [tokens, heads, key_dim]
-  // to everything visible. Returns [tokens, heads, value_dim] in q's dtype. At most once per Step.
-  virtual mx::array attend(const mx::array& q, const mx::array& k, const mx::array& v, const AttendSpec& spec) = 0;
+  // Stores k [tokens, kv_heads, key_dim] and v [tokens, kv_heads, value_dim], then attends q [tokens, heads,
+  // key_dim] to everything visible. Returns [tokens, heads, value_dim] in q's dtype. At most once per Step.
+  virtual mx::array attend(const mx::array& q, const mx::array& k, const mx::array& v,
+                           const AttendSpec& spec) = 0;
   // Read only, over what this layer holds including this Step's own span: shared-KV layers, donors, drafters.
   virtual mx::array attend(const mx::array& q, const AttendSpec& spec) = 0;
   // Stored context plus this block, bidirectional, storing nothing (diffusion).
-  virtual mx::array attend_block(const mx::array& q, const mx::array& k, const mx::array& v, const AttendSpec& spec) = 0;
+  virtual mx::array attend_block(const mx::array& q, const mx::array& k, const mx::array& v,
+                                 const AttendSpec& spec) = 0;
 };
 
 class StateStore;
@@ -53,12 +56,13 @@ class Row {
   Row& operator=(Row&&) noexcept;
   ~Row();
 
-  int position() const;        // tokens stored = position of the next token
-  Row fork(int prefix) const;  // an independent row that holds the first `prefix` tokens; throws if they are gone
-  void truncate(int length);   // forgets everything from `length` on; all layers or none
+  int position() const;  // tokens stored = position of the next token
+  Row fork(
+      int prefix) const;  // an independent row that holds the first `prefix` tokens; throws if they are gone
+  void truncate(int length);  // forgets everything from `length` on; all layers or none
   // The smallest length truncate() and fork() accept now (a wrapped window has lost what lies before it).
   int minimum_reusable_length() const;
-  std::size_t bytes() const;   // device memory held
+  std::size_t bytes() const;  // device memory held
   std::string signature() const;
 
   struct Impl;
@@ -90,7 +94,8 @@ class Step {
   LayerState& layer(int index);
   // Arrays to evaluate together with the outputs before publish().
   std::vector<mx::array> pending() const;
-  // Moves lengths. Call after the eval; noexcept in effect: everything that can fail has happened before.
+  // Moves lengths. Call after the eval; a Step that is destroyed without it leaves its rows as they were. Broken
+  // promises (a layer that stored nothing, buffers not evaluated) are Error{internal} and change nothing.
   void publish();
 
   struct Impl;
@@ -113,7 +118,8 @@ class StateStore {
 
   const StateNeeds& needs() const;
   const KvPolicy& policy() const;
-  // Bytes one more token costs, and what a row of `length` tokens will hold: for admission.
+  // Bytes one more token costs while no window is full, and an upper bound of what a row of `length` tokens will
+  // hold: for admission.
   std::size_t bytes_per_token() const;
   std::size_t projected_bytes(int length) const;
 

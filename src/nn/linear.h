@@ -1,0 +1,28 @@
+// y = x W^T (+ b) over any weight format, in the op form that mlx-lm uses for it.
+#pragma once
+
+#include <optional>
+
+#include "base/mx.h"
+#include "checkpoint/weight.h"
+#include "checkpoint/weight_scope.h"
+
+namespace godwit::nn {
+
+class Linear {
+ public:
+  // Reads scope.weight as [outputs, inputs] and, if asked for, scope.bias [outputs].
+  Linear(const checkpoint::WeightScope& scope, int inputs, int outputs, bool bias = false);
+  // The tied head: a matrix that something else owns already.
+  explicit Linear(checkpoint::Weight weight) : weight_(std::move(weight)) {}
+
+  // x [.., inputs] -> [.., outputs]. A dense layer with bias is one addmm, a quantized one adds the bias
+  // after the product: the two round differently, so neither is written as the other.
+  mx::array operator()(const mx::array& x) const;
+
+ private:
+  checkpoint::Weight weight_;
+  std::optional<mx::array> bias_;
+};
+
+}  // namespace godwit::nn

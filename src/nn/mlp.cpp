@@ -1,0 +1,17 @@
+#include "nn/mlp.h"
+
+#include "base/mx_ops.h"
+
+namespace godwit::nn {
+
+GatedMlp::GatedMlp(const checkpoint::WeightScope& scope, const Options& o)
+    : gate_(scope / "gate_proj", o.hidden, o.intermediate, o.bias),
+      up_(scope / "up_proj", o.hidden, o.intermediate, o.bias),
+      down_(scope / "down_proj", o.intermediate, o.hidden, o.bias),
+      activation_(o.activation) {}
+
+mx::array GatedMlp::operator()(const mx::array& x) const {
+  return down_(activate(activation_, gate_(x)) * up_(x));
+}
+
+}  // namespace godwit::nn
