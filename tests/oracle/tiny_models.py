@@ -1,0 +1,106 @@
+"""Builds a tiny mlx-lm model with random parameters and writes it as an ordinary checkpoint folder."""
+
+import copy
+import json
+import pathlib
+import zlib
+
+import mlx.core as mx
+import mlx.nn as nn
+import numpy as np
+from mlx.utils import tree_flatten
+from mlx_lm.utils import _get_classes, quantize_model
+
+from cases import Case
+
+BASE_SEED = 20261129
+
+
+def seed_of(name: str, attempt: int) -> int:
+    """The seed of a case: fixed, different from case to case, printed by the driver."""
+    return BASE_SEED ^ zlib.crc32(f"{name}/{attempt}".encode())
+
+
+def _random_parameter(path: str, shape: tuple, family: str, rng: np.random.Generator) -> np.ndarray:
+    """Values with spread around 1 or 0, so that no factor is neutral and no branch is dead."""
+    noise = rng.standard_normal(shape)
+    if "norm" in path:
+        # Gemma multiplies by 1 + w; everybody else by w.
+        return 0.3 * noise + (0.0 if family == "gemma3_text" else 1.0)
+    if path.endswith(".bias"):
+        return 0.15 * noise
+    if "embed_tokens" in path:
+        return noise * (0.04 if family == "gemma3_text" else 0.25)
+    return noise * 1.6 / np.sqrt(shape[-1])
+
+
+def build(case: Case, seed: int) -> tuple[nn.Module, dict]:
+    """The model of a case, quantized as it says, with the config that its checkpoint carries."""
+    model_class, args_class = _get_classes(case.config)
+    model = model_class(args_class.from_dict(case.config))
+    if case.family == "gemma3_text" and not case.name.startswith("gemma3_text-untied"):
+        model.sanitize({})  # no lm_head in the file: tied
+    rng = np.random.default_rng(seed)
+    dtype = getattr(mx, case.dtype)
+    weights = [
+        (path, mx.array(_random_parameter(path, value.shape, case.family, rng).astype(np.float32)).astype(dtype))
+        for path, value in tree_flatten(model.parameters())
+    ]
+    model.load_weights(weights, strict=True)
+    mx.eval(model.parameters())
+    return _quantize(model, copy.deepcopy(case.config) | {"eos_token_id": 1}, case.weights)
+
+
+# Per-layer exceptions of the "mixed" cases. None leaves a module dense without saying so in the config.
+_MIXED = {
+    "model.embed_tokens": {"bits": 8, "group_size": 64},
+    "model.layers.0.self_attn.v_proj": {"bits": 8, "group_size": 32},
+    "model.layers.0.mlp.gate_proj": {"bits": 3, "group_size": 64},
+    "model.layers.1.mlp.down_proj": {"bits": 6, "group_size": 128},
+    "model.layers.1.mlp.up_proj": {"bits": 5, "group_size": 32},
+    "model.layers.1.self_attn.k_proj": False,
+    "model.layers.2.mlp.gate_proj": False,
+    "model.layers.2.self_attn.q_proj": {"bits": 2, "group_size": 32},
+    "model.layers.3.self_attn.o_proj": None,
+    "model.layers.3.mlp.down_proj": {"bits": 4, "group_size": 32, "mode": "mxfp4"},
+    "lm_head": False,
+}
+
+
+def _quantize(model: nn.Module, config: dict, weights: str) -> tuple[nn.Module, dict]:
+    if weights == "dense":
+        return model, config
+    if weights in ("mxfp4", "mxfp8", "nvfp4"):
+        return quantize_model(model, config, None, None, mode=weights)
+    if weights == "q8":
+        return quantize_model(model, config, 64, 8)
+    if weights == "q4":
+        return quantize_model(model, config, 32, 4)
+    model, config = quantize_model(
+        model, config, 32, 4, quant_predicate=lambda path, _: _MIXED.get(path, True) or False
+    )
+    for path, exception in _MIXED.items():
+        if weights == "inferred":  # the map is silent, the shapes tell
+            config["quantization"].pop(path, None)
+        elif exception is False:
+            config["quantization"][path] = False
+    return model, config
+
+
+def save(folder: pathlib.Path, model: nn.Module, config: dict, sharded: bool) -> None:
+    """Writes config.json and the weights, in one file or in two with an index."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(config, indent=1))
+    weights = dict(tree_flatten(model.parameters()))
+    if not sharded:
+        mx.save_safetensors(str(folder / "model.safetensors"), weights, metadata={"format": "mlx"})
+        return
+    names = sorted(weights)
+    index = {"metadata": {"total_size": sum(w.nbytes for w in weights.values())}, "weight_map": {}}
+    for part in (0, 1):
+        # Interleaved, so that the planes of one quantized module sit in different files.
+        file_name = f"model-{part + 1:05d}-of-00002.safetensors"
+        shard = {name: weights[name] for name in names[part::2]}
+        mx.save_safetensors(str(folder / file_name), shard, metadata={"format": "mlx"})
+        index["weight_map"] |= dict.fromkeys(shard, file_name)
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index, indent=1))
