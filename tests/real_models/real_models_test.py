@@ -1,0 +1,44 @@
+"""Asks a real model questions whose answers it knows, greedily, through the program itself.
+
+usage: real_models_test.py PROGRAM MODEL (the model was fetched with ./dev setup MODEL; a missing one is a failure)
+"""
+import json
+import subprocess
+import sys
+import unittest
+
+MODEL = sys.argv.pop(2)
+PROGRAM = sys.argv.pop(1)
+
+# (question, a word that a sensible answer holds). The smallest model is asked what it answers reliably.
+QUESTIONS = {
+    "smollm2": [("What is the capital of France?", "Paris"), ("What do bees make?", "honey")],
+    "gemma3-270m": [("What is the capital of France?", "Paris"), ("What is 2 + 2?", "4")],
+    "qwen2.5-0.5b": [("What is the capital of France?", "Paris"), ("What is 12 + 30?", "42")],
+}
+
+
+def generate(prompt, *flags):
+    command = [PROGRAM, "generate", "-m", MODEL, "-p", prompt, "--temp", "0", "-n", "24", "--json", *flags]
+    answer = subprocess.run(command, capture_output=True, text=True)
+    if answer.returncode != 0:
+        raise AssertionError(f"{' '.join(command)} ended with {answer.returncode}: {answer.stderr}")
+    return json.loads(answer.stdout)
+
+
+class RealModel(unittest.TestCase):
+    def test_questions_are_answered_sensibly(self):
+        for question, word in QUESTIONS[MODEL]:
+            with self.subTest(question):
+                answer = generate(question)
+                print(f"{MODEL}: {question} -> {answer['text']!r}")
+                self.assertIn(word.lower(), answer["text"].lower())
+                self.assertEqual(len(answer["tokens"]), answer["timings"]["completion_tokens"])
+
+    def test_the_same_question_gives_the_same_tokens(self):
+        first, second = (generate(QUESTIONS[MODEL][0][0], "--seed", "7")["tokens"] for _ in range(2))
+        self.assertEqual(first, second)
+
+
+if __name__ == "__main__":
+    unittest.main()
