@@ -1,0 +1,32 @@
+// Runs an opened model in `reference` mode the way the oracle ran: forwards over one row, and mlx-lm's greedy
+// loop.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "models/model_bundle.h"
+
+namespace godwit::oracle {
+
+// Opens with default options but reference arithmetic. Warnings of the opener go to the test's output.
+std::unique_ptr<models::ModelBundle> open_reference(const std::filesystem::path& model);
+
+// One forward over the next tokens of `row`: [tokens, vocabulary], evaluated and contiguous.
+mx::array forward(const models::ModelBundle& model, cache::Row& row, std::span<const int> tokens);
+
+// The logits of successive forwards over a fresh row, one under the other: [sum of spans, vocabulary].
+mx::array run_plan(const models::ModelBundle& model, std::span<const int> tokens, std::span<const int> spans);
+
+// mlx-lm's schedule: the prompt without its last token in chunks of 2048, the last token alone, then one
+// token a step; argmax over logits - logsumexp(logits) in the logits' dtype.
+std::vector<int> greedy(const models::ModelBundle& model, std::span<const int> prompt, int count);
+
+// Equal dtype, shape and raw bits; a failure names the first differing element and both values.
+testing::AssertionResult same_bits(const mx::array& actual, const mx::array& expected);
+
+}  // namespace godwit::oracle
