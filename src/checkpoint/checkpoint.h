@@ -13,23 +13,12 @@
 #include <vector>
 
 #include "checkpoint/config.h"
+#include "checkpoint/gguf_tokenizer.h"
 #include "checkpoint/weight_store.h"
 
 namespace godwit::checkpoint {
 
 struct GgufFile;
-
-// The tokenizer.* keys of a GGUF header as plain values; the layer above hands them to text.
-struct GgufTokenizer {
-  std::string model;
-  std::string pre;
-  std::vector<std::string> tokens;
-  std::vector<float> scores;
-  std::vector<int> token_types;
-  std::vector<std::string> merges;
-  std::optional<int> bos_id, eos_id, eot_id, eom_id, unknown_id, padding_id;
-  std::optional<bool> add_bos, add_eos, add_space_prefix, remove_extra_whitespaces;
-};
 
 class Checkpoint {
  public:

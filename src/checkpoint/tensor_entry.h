@@ -35,6 +35,9 @@ std::string shape_text(const mx::Shape& shape);
 // names it.
 void place(TensorEntry& entry, std::shared_ptr<const FileMap> file, std::uint64_t offset, std::uint64_t size);
 
+// Throws Error{corrupt_file} when two tensors of one file share bytes.
+void check_no_overlap(std::span<const TensorEntry> entries);
+
 // Bytes of a tensor: the product of `shape` in blocks of `format`. Rows must hold whole blocks.
 std::uint64_t tensor_bytes(TensorFormat format, std::span<const std::uint64_t> shape, std::string_view what);
 

@@ -1,0 +1,64 @@
+#include "checkpoint/checkpoint.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "checkpoint/gguf.h"
+#include "checkpoint/gguf_model.h"
+#include "checkpoint/safetensors.h"
+
+namespace godwit::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A GGUF model in a folder without config.json: the only one there, or the first part of the only split one.
+fs::path gguf_in_folder(const fs::path& folder) {
+  std::vector<fs::path> found;
+  for (const auto& item : fs::directory_iterator(folder)) {
+    const std::string name = item.path().filename().string();
+    const bool is_later_part =
+        name.find("-of-") != std::string::npos && name.find("-00001-of-") == std::string::npos;
+    if (name.ends_with(".gguf") && !name.starts_with("mmproj") && !is_later_part)
+      found.push_back(item.path());
+  }
+  if (found.empty())
+    fail(ErrorCode::not_found, "checkpoint", "{}: neither config.json nor a .gguf file is there",
+         folder.string());
+  if (found.size() > 1)
+    fail(ErrorCode::invalid_argument, "checkpoint", "{}: holds {} .gguf files; name one of them",
+         folder.string(), found.size());
+  return found[0];
+}
+
+}  // namespace
+
+Checkpoint Checkpoint::open(const fs::path& path) {
+  if (!fs::exists(path)) fail(ErrorCode::not_found, "checkpoint", "{}: does not exist", path.string());
+  Checkpoint checkpoint;
+  checkpoint.path_ = path;
+  if (fs::is_directory(path)) {
+    if (fs::exists(path / "config.json")) {
+      checkpoint.config_ = read_config(path);
+      return checkpoint;
+    }
+    checkpoint.path_ = gguf_in_folder(path);
+  }
+  auto file = std::make_shared<GgufFile>(open_gguf(checkpoint.path_));
+  checkpoint.config_ = gguf_config(*file);
+  checkpoint.gguf_tokenizer_ = checkpoint::gguf_tokenizer(file->metadata);
+  checkpoint.gguf_chat_template_ = file->metadata.string("tokenizer.chat_template");
+  checkpoint.gguf_ = std::move(file);
+  return checkpoint;
+}
+
+std::shared_ptr<WeightStore> Checkpoint::weights(const WeightRules& rules) const {
+  if (!gguf_)
+    return std::make_shared<WeightStore>(read_safetensors_folder(path_), config_.quantization, path_.string(),
+                                         rules);
+  const GgufArchitecture& architecture = gguf_architecture(gguf_->metadata);
+  return std::make_shared<WeightStore>(gguf_tensors(*gguf_, architecture, config_), QuantizationMap{},
+                                       path_.string(), rules, architecture.norms_include_one);
+}
+
+}  // namespace godwit::checkpoint

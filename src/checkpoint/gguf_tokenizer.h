@@ -1,0 +1,22 @@
+// The tokenizer.* keys of a GGUF header as plain values; the layer above hands them to text.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace godwit::checkpoint {
+
+struct GgufTokenizer {
+  std::string model;  // tokenizer.ggml.model: gpt2, llama, t5, ...
+  std::string pre;    // tokenizer.ggml.pre, empty when absent
+  std::vector<std::string> tokens;
+  std::vector<float> scores;  // empty or one per token
+  std::vector<int>
+      token_types;  // empty or one per token; 1 normal 2 unknown 3 control 4 user defined 5 unused 6 byte
+  std::vector<std::string> merges;
+  std::optional<int> bos_id, eos_id, eot_id, eom_id, unknown_id, padding_id;
+  std::optional<bool> add_bos, add_eos, add_space_prefix, remove_extra_whitespaces;
+};
+
+}  // namespace godwit::checkpoint
