@@ -2,9 +2,11 @@
 // and hold Jobs; typed messages cross two queues. A failing request ends its own job and nothing else.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "base/log.h"
 #include "decode/generation.h"
@@ -44,6 +46,10 @@ class Engine {
   // Opens the model on the engine thread (MLX arrays never cross threads) and returns when it is ready;
   // throws what opening threw.
   Engine(const models::ModelOptions& options, Log log);
+  // The same over anything that makes a bundle (called once, on the engine thread).
+  using OpenBundle = std::function<std::unique_ptr<models::ModelBundle>()>;
+  Engine(OpenBundle open, Log log);
+  // Ends every job that is still queued or running with Error{cancelled}.
   ~Engine();
 
   // The tokenizer, template, ids and limits of the model: immutable, usable from any thread.
@@ -52,6 +58,7 @@ class Engine {
   // Throws Error{context_overflow} ("maximum context length", both numbers), Error{overloaded} when the queue
   // is full, Error{invalid_argument} for bad sampling fields or an empty prompt.
   Job submit(GenerationRequest request);
+  static constexpr std::size_t kQueueLimit = 64;
 
   // Logits of a prompt, [tokens, vocabulary] f32 row-major: the whole prompt in one forward, or one token at
   // a time.

@@ -1,0 +1,141 @@
+#include "decode/engine.h"
+
+#include <random>
+#include <thread>
+
+#include "base/error.h"
+#include "base/mx_error.h"
+#include "decode/generation_loop.h"
+#include "decode/mailbox.h"
+#include "models/model_bundle.h"
+
+namespace godwit::decode {
+namespace {
+
+std::uint64_t draw_seed() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32) | device();
+}
+
+}  // namespace
+
+struct Engine::Impl {
+  Log log;
+  Mailbox mailbox;
+  const models::ModelBundle* bundle = nullptr;  // lives on the engine thread's stack from ready to the end
+  std::thread thread;
+
+  void thread_main(const OpenBundle& open, std::promise<void> ready);
+  void serve(const std::shared_ptr<Job::Impl>& job);
+  void serve(const std::unique_ptr<LogitsTask>& task);
+  void run_loop(Job::Impl& job);
+};
+
+void Engine::Impl::thread_main(const OpenBundle& open, std::promise<void> ready) {
+  std::unique_ptr<models::ModelBundle> opened;
+  try {
+    opened = translate_mx_errors("engine", open);
+    bundle = opened.get();
+  } catch (...) {
+    ready.set_exception(std::current_exception());
+    return;
+  }
+  ready.set_value();
+  while (const std::optional<Message> message = mailbox.take())
+    std::visit([this](const auto& work) { serve(work); }, *message);
+}
+
+// The guard around one row: whatever ends this job, the next one is served.
+void Engine::Impl::serve(const std::shared_ptr<Job::Impl>& job) {
+  try {
+    translate_mx_errors("engine", [&] { run_loop(*job); });
+  } catch (const std::exception& error) {
+    log.warning("a request failed: {}", error.what());
+    job->fail(std::current_exception());
+  }
+}
+
+void Engine::Impl::run_loop(Job::Impl& job) {
+  GenerationLoop loop(*bundle, job.request, job.seed);
+  while (!loop.finished()) {
+    if (mailbox.is_closed()) fail(ErrorCode::cancelled, "engine", "the engine is shutting down");
+    if (job.cancelled) {
+      job.push(loop.cancel(), loop.timings());
+    } else if (std::optional<TokenEvent> event = loop.advance()) {
+      job.push(std::move(*event), loop.timings());
+    }
+  }
+}
+
+void Engine::Impl::serve(const std::unique_ptr<LogitsTask>& task) {
+  try {
+    translate_mx_errors("engine", [&] {
+      RowRunner runner(*bundle);
+      std::vector<float> rows;
+      const std::span<const int> tokens(task->tokens);
+      const std::size_t span = task->stepwise ? 1 : tokens.size();
+      for (std::size_t at = 0; at < tokens.size(); at += span) {
+        const std::vector<float> some = runner.logits(tokens.subspan(at, span));
+        rows.insert(rows.end(), some.begin(), some.end());
+      }
+      task->result.set_value(std::move(rows));
+    });
+  } catch (const std::exception&) {
+    task->result.set_exception(std::current_exception());
+  }
+}
+
+Engine::Engine(const models::ModelOptions& options, Log log)
+    : Engine([options, log] { return models::ModelBundle::open(options, log); }, log) {}
+
+Engine::Engine(OpenBundle open, Log log) : impl_(std::make_unique<Impl>()) {
+  impl_->log = std::move(log);
+  std::promise<void> ready;
+  std::future<void> opened = ready.get_future();
+  impl_->thread =
+      std::thread([impl = impl_.get(), open = std::move(open), ready = std::move(ready)]() mutable {
+        impl->thread_main(open, std::move(ready));
+      });
+  try {
+    opened.get();
+  } catch (...) {
+    impl_->thread.join();
+    throw;
+  }
+}
+
+Engine::~Engine() {
+  const std::deque<Message> left = impl_->mailbox.close();
+  const auto reason =
+      std::make_exception_ptr(Error(ErrorCode::cancelled, "engine", "the engine is shutting down"));
+  for (const Message& message : left) {
+    if (const auto* job = std::get_if<std::shared_ptr<Job::Impl>>(&message)) {
+      (*job)->fail(reason);
+    } else {
+      std::get<std::unique_ptr<LogitsTask>>(message)->result.set_exception(reason);
+    }
+  }
+  impl_->thread.join();
+}
+
+const models::ModelBundle& Engine::model() const { return *impl_->bundle; }
+
+Job Engine::submit(GenerationRequest request) {
+  validate_request(model(), request);
+  const std::uint64_t seed = request.sampling.seed ? *request.sampling.seed : draw_seed();
+  auto job = std::make_shared<Job::Impl>(std::move(request), seed);
+  impl_->mailbox.add(job, kQueueLimit);
+  return Job(std::move(job));
+}
+
+std::vector<float> Engine::logits(const std::vector<int>& tokens, bool stepwise) {
+  validate_prompt(model(), tokens, /*answer=*/0);
+  auto task = std::make_unique<LogitsTask>();
+  task->tokens = tokens;
+  task->stepwise = stepwise;
+  std::future<std::vector<float>> result = task->result.get_future();
+  impl_->mailbox.add(std::move(task));
+  return result.get();
+}
+
+}  // namespace godwit::decode

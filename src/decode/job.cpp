@@ -1,0 +1,75 @@
+#include <chrono>
+#include <utility>
+
+#include "decode/job_impl.h"
+
+namespace godwit::decode {
+
+void Job::Impl::push(TokenEvent event, const Timings& timings) {
+  const std::lock_guard lock(mutex_);
+  ended_ = event.finish != FinishReason::none;
+  timings_ = timings;
+  events_.push_back(std::move(event));
+  news_.notify_all();
+}
+
+void Job::Impl::fail(std::exception_ptr error) {
+  const std::lock_guard lock(mutex_);
+  error_ = std::move(error);
+  ended_ = true;
+  news_.notify_all();
+}
+
+std::optional<TokenEvent> Job::Impl::take(std::optional<double> seconds, bool& timed_out) {
+  std::unique_lock lock(mutex_);
+  const auto ready = [this] { return has_news(); };
+  if (seconds) {
+    timed_out = !news_.wait_for(lock, std::chrono::duration<double>(*seconds), ready);
+  } else {
+    timed_out = false;
+    news_.wait(lock, ready);
+  }
+  if (!events_.empty()) {
+    TokenEvent event = std::move(events_.front());
+    events_.pop_front();
+    return event;
+  }
+  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+  return std::nullopt;
+}
+
+Timings Job::Impl::timings() const {
+  const std::lock_guard lock(mutex_);
+  return timings_;
+}
+
+Job::Job(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Job::Job(Job&&) noexcept = default;
+
+Job& Job::operator=(Job&& other) noexcept {
+  if (this != &other) {
+    cancel();
+    impl_ = std::move(other.impl_);
+  }
+  return *this;
+}
+
+Job::~Job() { cancel(); }
+
+std::optional<TokenEvent> Job::next() {
+  bool timed_out = false;
+  return impl_->take(std::nullopt, timed_out);
+}
+
+std::optional<TokenEvent> Job::next_for(double seconds, bool& timed_out) {
+  return impl_->take(seconds, timed_out);
+}
+
+void Job::cancel() {
+  if (impl_) impl_->cancelled = true;  // a moved-from job has none
+}
+
+Timings Job::timings() const { return impl_->timings(); }
+std::uint64_t Job::seed() const { return impl_->seed; }
+
+}  // namespace godwit::decode

@@ -1,0 +1,52 @@
+#include "decode/row_runner.h"
+
+#include <array>
+#include <cmath>
+#include <optional>
+
+#include "base/error.h"
+#include "base/mx_ops.h"
+#include "decode/oracle_greedy.h"
+
+namespace godwit::decode {
+
+// One step: `outputs` turns the hidden states [tokens, hidden] into the arrays to evaluate beside the state.
+template <typename Outputs>
+void RowRunner::run(std::span<const int> tokens, Outputs&& outputs) {
+  const int count = static_cast<int>(tokens.size());
+  const std::array<cache::RowSpan, 1> spans = {cache::RowSpan{&row_, count}};
+  cache::Step step = bundle_.store->plan(spans);
+  const mx::array hidden = bundle_.graph->hidden(mx::array(tokens.begin(), {count}, mx::int32), step);
+  std::vector<mx::array> wanted = outputs(hidden);
+  for (const mx::array& pending : step.pending()) wanted.push_back(pending);
+  mx::eval(wanted);
+  step.publish();
+}
+
+void RowRunner::store(std::span<const int> tokens) {
+  run(tokens, [](const mx::array&) { return std::vector<mx::array>(); });
+}
+
+std::vector<float> RowRunner::logits(std::span<const int> tokens) {
+  std::optional<mx::array> rows;
+  run(tokens, [&](const mx::array& hidden) {
+    rows = mx::contiguous(mx::astype(bundle_.graph->logits(hidden), mx::float32));
+    return std::vector<mx::array>{*rows};
+  });
+  return {rows->data<float>(), rows->data<float>() + rows->size()};
+}
+
+int RowRunner::greedy(int token) {
+  std::optional<OracleGreedy> choice;
+  run({&token, 1}, [&](const mx::array& hidden) {
+    choice = oracle_greedy(bundle_.graph->logits(hidden));
+    return std::vector<mx::array>{choice->token, choice->normaliser};
+  });
+  const float normaliser = choice->normaliser.item<float>();
+  if (!std::isfinite(normaliser))
+    fail(ErrorCode::internal, "sampling", "no token can be chosen: the logsumexp of the model's logits is {}",
+         normaliser);
+  return static_cast<int>(choice->token.item<std::uint32_t>());
+}
+
+}  // namespace godwit::decode
