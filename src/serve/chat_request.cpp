@@ -1,0 +1,97 @@
+#include "serve/chat_request.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "serve/chat_messages.h"
+#include "serve/json_fields.h"
+#include "serve/request_error.h"
+#include "serve/sampling_fields.h"
+#include "serve/unserved_fields.h"
+
+namespace godwit::serve {
+namespace {
+
+constexpr std::array<std::string_view, 7> kEfforts = {"none", "minimal", "low", "medium",
+                                                      "high", "xhigh",   "max"};
+
+// Variables of the template beside messages: its own keyword arguments and the effort of reasoning models.
+Json read_template_variables(const JsonFields& in) {
+  Json extra = Json::object();
+  if (const auto effort = in.string("reasoning_effort")) {
+    if (std::ranges::find(kEfforts, *effort) == kEfforts.end())
+      bad_field(in.path_of("reasoning_effort"),
+                "must be one of none, minimal, low, medium, high, xhigh, max, got {}", shown(Json(*effort)));
+    if (*effort == "none")
+      extra["enable_thinking"] = false;
+    else
+      extra["reasoning_effort"] = *effort;
+  }
+  const Json* given = in.object("chat_template_kwargs");
+  if (!given) return extra;
+  for (const auto& [name, value] : given->items()) {
+    if (name == "messages" || name == "tools")
+      bad_field(in.path_of("chat_template_kwargs"), "may not set '{}'", name);
+    extra[name] = value;
+  }
+  return extra;
+}
+
+std::vector<int> render_prompt(const JsonFields& in, const ServedModel& model) {
+  const text::ChatTemplate& chat_template = model.need_chat_template();
+  const text::ChatInput input{.messages = read_messages(in, chat_template.source()),
+                              .tools = nullptr,
+                              .documents = nullptr,
+                              .add_generation_prompt = in.boolean("add_generation_prompt").value_or(true),
+                              .extra = read_template_variables(in)};
+  // The template writes BOS itself where the model wants one.
+  return model.need_tokenizer().encode(chat_template.render(input), {.add_special_tokens = false});
+}
+
+void read_logprobs(const JsonFields& in, decode::GenerationRequest& request) {
+  const Json* wanted = in.find("logprobs");
+  if (wanted && wanted->is_number()) {  // the legacy form: how many alternatives
+    request.logprobs = true;
+    request.top_logprobs = static_cast<int>(*in.integer("logprobs", 0, kMaxTopLogprobs));
+  } else {
+    request.logprobs = in.boolean("logprobs").value_or(false);
+  }
+  const auto top = in.integer("top_logprobs", 0, kMaxTopLogprobs);
+  if (top.value_or(0) > 0 && !request.logprobs)
+    bad_field(in.path_of("top_logprobs"), "needs \"logprobs\": true, got {}", *top);
+  if (top) request.top_logprobs = static_cast<int>(*top);
+}
+
+int read_max_tokens(const JsonFields& in) {
+  constexpr int kMost = std::numeric_limits<int>::max();
+  // Both are checked; the newer name wins.
+  const auto older = in.integer("max_tokens", 1);
+  const auto newer = in.integer("max_completion_tokens", 1);
+  const auto limit = newer ? newer : older;
+  return limit ? static_cast<int>(std::min<std::int64_t>(*limit, kMost)) : -1;
+}
+
+}  // namespace
+
+ChatRequest parse_chat_request(const std::string& body, const ServedModel& model) {
+  const Json parsed = parse_body(body);
+  const JsonFields in(parsed);
+  const CommonFields common = read_common_fields(in, model);
+  refuse_unserved_fields(in);
+
+  ChatRequest chat{
+      .plan = {.choices = common.choices}, .stream = common.stream, .include_usage = common.include_usage};
+  decode::GenerationRequest& request = chat.plan.common;
+  request.sampling = common.sampling;
+  request.stop = common.stop;
+  request.ignore_eos = common.ignore_eos;
+  request.max_tokens = read_max_tokens(in);
+  read_logprobs(in, request);
+
+  chat.plan.prompts = {render_prompt(in, model)};
+  check_context(model, chat.plan.prompts[0].size(), request.max_tokens);
+  return chat;
+}
+
+}  // namespace godwit::serve

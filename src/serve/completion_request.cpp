@@ -1,0 +1,115 @@
+#include "serve/completion_request.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "serve/json_fields.h"
+#include "serve/request_error.h"
+#include "serve/sampling_fields.h"
+#include "serve/unserved_fields.h"
+
+namespace godwit::serve {
+namespace {
+
+constexpr int kDefaultMaxTokens = 16;
+
+// A text that spells the BOS token itself gets no second one from the tokenizer.
+void drop_doubled_bos(std::vector<int>& ids, const text::Tokenizer& tokenizer) {
+  if (ids.size() > 1 && ids[0] == ids[1] && tokenizer.is_special(ids[0])) ids.erase(ids.begin());
+}
+
+class PromptReader {
+ public:
+  PromptReader(const ServedModel& model, bool add_special_tokens)
+      : model_(model), tokenizer_(model.need_tokenizer()), add_special_tokens_(add_special_tokens) {}
+
+  void read(const Json& prompt, CompletionRequest& into) const {
+    if (prompt.is_array() && prompt.empty()) bad_field("prompt", "is empty");
+    const bool is_batch = prompt.is_array() && !prompt[0].is_number();
+    if (!is_batch) return add(prompt, into);
+    if (prompt.size() > kMaxPrompts)
+      bad_field("prompt", "may hold at most {} prompts, got {}", kMaxPrompts, prompt.size());
+    for (const Json& one : prompt) add(one, into);
+  }
+
+ private:
+  void add(const Json& prompt, CompletionRequest& into) const {
+    if (!prompt.is_string() && !prompt.is_array())
+      bad_field("prompt", "must be a string, token ids, or an array of one of them, got {}", shown(prompt));
+    std::vector<int> ids =
+        prompt.is_string() ? encode(prompt.get_ref<const std::string&>()) : token_ids(prompt);
+    if (ids.empty()) bad_field("prompt", "is empty");
+    into.prompt_texts.push_back(prompt.is_string() ? prompt.get<std::string>() : tokenizer_.decode(ids));
+    into.plan.prompts.push_back(std::move(ids));
+  }
+
+  std::vector<int> encode(const std::string& text) const {
+    std::vector<int> ids = tokenizer_.encode(text, {.add_special_tokens = add_special_tokens_});
+    if (add_special_tokens_) drop_doubled_bos(ids, tokenizer_);
+    return ids;
+  }
+
+  std::vector<int> token_ids(const Json& array) const {
+    std::vector<int> ids;
+    ids.reserve(array.size());
+    for (const Json& value : array) {
+      const auto id = as_integer(value);
+      if (!id) bad_field("prompt", "needs token ids, got {}", shown(value));
+      if (*id < 0 || *id >= model_.vocabulary)
+        bad_field("prompt", "holds token {}, outside the vocabulary of {} tokens", *id, model_.vocabulary);
+      ids.push_back(static_cast<int>(*id));
+    }
+    return ids;
+  }
+
+  const ServedModel& model_;
+  const text::Tokenizer& tokenizer_;
+  bool add_special_tokens_;
+};
+
+void check_best_of(const JsonFields& in, int choices) {
+  const auto best_of = in.integer("best_of", 1, kMaxChoices);
+  if (!best_of) return;
+  if (*best_of < choices) bad_field("best_of", "must be at least n = {}, got {}", choices, *best_of);
+  if (*best_of > choices) unserved_field("best_of", "ranking more answers than are returned");
+}
+
+void read_limits(const JsonFields& in, decode::GenerationRequest& request) {
+  const auto limit = in.integer("max_tokens", 0).value_or(kDefaultMaxTokens);
+  request.max_tokens = static_cast<int>(std::min<std::int64_t>(limit, std::numeric_limits<int>::max()));
+  const Json* wanted = in.find("logprobs");
+  if (wanted && wanted->is_boolean()) {  // the chat form, sent by clients that share code between both routes
+    request.logprobs = wanted->get<bool>();
+  } else if (const auto top = in.integer("logprobs", 0, kMaxTopLogprobs)) {
+    request.logprobs = true;
+    request.top_logprobs = static_cast<int>(*top);
+  }
+}
+
+}  // namespace
+
+CompletionRequest parse_completion_request(const std::string& body, const ServedModel& model) {
+  const Json parsed = parse_body(body);
+  const JsonFields in(parsed);
+  const CommonFields common = read_common_fields(in, model);
+  refuse_unserved_fields(in);
+  check_best_of(in, common.choices);
+
+  CompletionRequest completion{.plan = {.choices = common.choices},
+                               .echo = in.boolean("echo").value_or(false),
+                               .stream = common.stream,
+                               .include_usage = common.include_usage};
+  decode::GenerationRequest& request = completion.plan.common;
+  request.sampling = common.sampling;
+  request.stop = common.stop;
+  request.ignore_eos = common.ignore_eos;
+  read_limits(in, request);
+
+  const Json* prompt = in.find("prompt");
+  if (!prompt) bad_field("prompt", "is required");
+  PromptReader(model, in.boolean("add_special_tokens").value_or(true)).read(*prompt, completion);
+  for (const auto& ids : completion.plan.prompts) check_context(model, ids.size(), request.max_tokens);
+  return completion;
+}
+
+}  // namespace godwit::serve

@@ -1,0 +1,24 @@
+// What endpoints work with. One per server; shared by all connection threads.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+
+#include "base/log.h"
+#include "serve/access.h"
+#include "serve/generator.h"
+#include "serve/served_model.h"
+
+namespace godwit::serve {
+
+struct Context {
+  const ServedModel& model;
+  Generator& generator;
+  AccessRules access;
+  std::function<std::int64_t()> now_unix;
+  Log log;
+  std::atomic<bool> draining{false};  // set once: no new generations
+};
+
+}  // namespace godwit::serve

@@ -1,0 +1,84 @@
+#include "serve/engine_adapter.h"
+
+#include <cmath>
+
+#include "base/error.h"
+#include "base/sha256.h"
+#include "cache/kv_policy.h"
+#include "models/model_bundle.h"
+
+namespace godwit::serve {
+namespace {
+
+class JobSource final : public TokenSource {
+ public:
+  explicit JobSource(decode::Job job) : job_(std::move(job)) {}
+  std::optional<decode::TokenEvent> next_for(double seconds, bool& timed_out) override {
+    return job_.next_for(seconds, timed_out);
+  }
+  decode::Timings timings() const override { return job_.timings(); }
+
+ private:
+  decode::Job job_;
+};
+
+// Changes whenever the numbers may: another model, mode or KV codec.
+std::string fingerprint_of(const models::ModelBundle& bundle) {
+  const std::string identity =
+      fmt::format("{}\n{}\n{}\n{}", bundle.options.id, static_cast<int>(bundle.options.mode),
+                  cache::to_string(bundle.options.kv), dump_json(bundle.config.raw));
+  Sha256 hash;
+  hash.update(std::as_bytes(std::span(identity.data(), identity.size())));
+  return "fp_" + hash.hex_digest().substr(0, 12);
+}
+
+decode::SamplingParams sampling_defaults_of(const models::ModelBundle& bundle) {
+  const auto file = bundle.options.path / "generation_config.json";
+  if (!std::filesystem::is_regular_file(file)) return {};
+  return sampling_defaults(read_json_file(file), file.string());
+}
+
+}  // namespace
+
+std::unique_ptr<TokenSource> EngineGenerator::submit(decode::GenerationRequest request) {
+  return std::make_unique<JobSource>(engine_.submit(std::move(request)));
+}
+
+std::vector<float> EngineGenerator::logits(const std::vector<int>& tokens) {
+  return engine_.logits(tokens, /*stepwise=*/false);
+}
+
+decode::SamplingParams sampling_defaults(const Json& generation_config, std::string_view origin) {
+  decode::SamplingParams sampling;
+  const auto number = [&](const char* key, double absent) {
+    const auto at = generation_config.find(key);
+    if (at == generation_config.end() || at->is_null()) return absent;
+    if (!at->is_number())
+      fail(ErrorCode::corrupt_file, "serve", "{}: {} is {}, not a number", origin, key, dump_json(*at));
+    return at->get<double>();
+  };
+  sampling.temperature = number("temperature", sampling.temperature);
+  sampling.top_p = number("top_p", sampling.top_p);
+  sampling.top_k = static_cast<int>(std::lround(number("top_k", sampling.top_k)));
+  sampling.min_p = number("min_p", sampling.min_p);
+  sampling.repetition_penalty = number("repetition_penalty", sampling.repetition_penalty);
+  sampling.validate(/*vocabulary=*/0);
+  return sampling;
+}
+
+ServedModel describe(const decode::Engine& engine, std::vector<std::string> aliases, std::int64_t created) {
+  const models::ModelBundle& bundle = engine.model();
+  const std::string& id = bundle.options.id;
+  if (const auto slash = id.rfind('/'); slash != std::string::npos) aliases.push_back(id.substr(slash + 1));
+  return {.id = id,
+          .aliases = std::move(aliases),
+          .created = created,
+          .fingerprint = fingerprint_of(bundle),
+          .context_length = bundle.context_length,
+          .vocabulary = bundle.vocabulary,
+          .tokenizer = bundle.tokenizer ? &*bundle.tokenizer : nullptr,
+          .chat_template = bundle.chat_template ? &*bundle.chat_template : nullptr,
+          .sampling = sampling_defaults_of(bundle)};
+}
+
+}  // namespace godwit::serve

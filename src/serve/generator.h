@@ -1,0 +1,30 @@
+// What serve needs of an engine: the seam that unit tests fill with scripted tokens.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "decode/generation.h"
+
+namespace godwit::serve {
+
+// One generation in flight; the destructor cancels it.
+class TokenSource {
+ public:
+  virtual ~TokenSource() = default;
+  // As decode::Job: nullopt with timed_out unset after the event that carried finish != none.
+  virtual std::optional<decode::TokenEvent> next_for(double seconds, bool& timed_out) = 0;
+  virtual decode::Timings timings() const = 0;
+};
+
+class Generator {
+ public:
+  virtual ~Generator() = default;
+  // As decode::Engine::submit.
+  virtual std::unique_ptr<TokenSource> submit(decode::GenerationRequest request) = 0;
+  // [tokens, vocabulary] f32: the whole prompt in one forward.
+  virtual std::vector<float> logits(const std::vector<int>& tokens) = 0;
+};
+
+}  // namespace godwit::serve

@@ -1,0 +1,306 @@
+#include "serve/http_connection.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http.hpp>
+#include <cerrno>
+#include <chrono>
+
+#include "serve/dispatch.h"
+#include "serve/request_error.h"
+
+namespace godwit::serve {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+using ErrorCodeOfSystem = boost::system::error_code;
+using Parser = http::request_parser<http::string_body>;
+using Clock = std::chrono::steady_clock;
+
+enum class Peer { there, half_closed, gone };
+
+// Reading is the only way to learn of an end of input, and it must not take bytes of a next request away.
+Peer look_at(int descriptor) {
+  pollfd watched{descriptor, POLLIN, 0};
+  if (::poll(&watched, 1, 0) <= 0) return Peer::there;
+  if (watched.revents & (POLLERR | POLLHUP | POLLNVAL)) return Peer::gone;
+  char byte;
+  const auto count = ::recv(descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  if (count == 0) return Peer::half_closed;
+  const bool is_quiet = errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+  return count < 0 && !is_quiet ? Peer::gone : Peer::there;
+}
+
+class BusyMark {
+ public:
+  explicit BusyMark(std::atomic<int>& busy) : busy_(busy) { ++busy_; }
+  ~BusyMark() { --busy_; }
+  BusyMark(const BusyMark&) = delete;
+  BusyMark& operator=(const BusyMark&) = delete;
+
+ private:
+  std::atomic<int>& busy_;
+};
+
+[[noreturn]] void peer_left() { fail(ErrorCode::cancelled, "http", "the client went away"); }
+
+Request to_request(Parser& parser) {
+  auto& message = parser.get();
+  Request request{.method = std::string(message.method_string()),
+                  .target = std::string(message.target()),
+                  .body = std::move(message.body()),
+                  .is_http_1_0 = message.version() < 11};
+  for (const auto& field : message)
+    request.headers.add(std::string(field.name_string()), std::string(field.value()));
+  return request;
+}
+
+// What the parser's refusal means to the peer; nullopt: the connection is simply over.
+std::optional<Response> refusal(const ErrorCodeOfSystem& error) {
+  if (error == http::error::header_limit)
+    return error_response(431, "header_too_large", "the header of the request is too large");
+  if (error == http::error::body_limit)
+    return error_response(413, "body_too_large", "the body of the request is too large");
+  if (error == http::error::end_of_stream || error == http::error::partial_message) return std::nullopt;
+  if (error.category() == http::make_error_code(http::error::bad_method).category())
+    return error_response(400, "bad_request", "the request is not valid HTTP: " + error.message());
+  return std::nullopt;
+}
+
+}  // namespace
+
+struct HttpConnection::Impl {
+  Impl(int descriptor, Handler handler_in, const HttpLimits& limits_in, Lifecycle& lifecycle_in, Log log_in)
+      : stream(io),
+        handler(std::move(handler_in)),
+        limits(limits_in),
+        lifecycle(lifecycle_in),
+        log(std::move(log_in)) {
+    sockaddr_storage address = {};
+    socklen_t size = sizeof address;
+    ::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size);
+    stream.socket().assign(address.ss_family == AF_INET6 ? asio::ip::tcp::v6() : asio::ip::tcp::v4(),
+                           descriptor);
+    stream.socket().set_option(asio::ip::tcp::no_delay(true));
+  }
+
+  // Runs one asynchronous operation to its end, at most idle_seconds, as if it were a blocking call.
+  template <typename Start>
+  ErrorCodeOfSystem await(Start start) {
+    stream.expires_after(
+        std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limits.idle_seconds)));
+    ErrorCodeOfSystem result = asio::error::would_block;
+    start([&result](const ErrorCodeOfSystem& error, std::size_t) { result = error; });
+    io.restart();
+    io.run();
+    return result;
+  }
+
+  ErrorCodeOfSystem write(std::string_view bytes) {
+    last_write = Clock::now();
+    return await([&](auto done) { asio::async_write(stream, asio::buffer(bytes), done); });
+  }
+
+  bool serve_one();
+  std::optional<Response> read(Parser& parser);
+  std::optional<Response> answer_expectation(Parser& parser);
+  bool respond(const Request& request, Response& response, bool keep_alive);
+  std::string head_of(const Request& request, const Response& response, bool keep_alive) const;
+  void check_alive(bool may_probe);
+  void linger();
+
+  asio::io_context io{1};
+  beast::tcp_stream stream;
+  beast::flat_buffer buffer;
+  Handler handler;
+  const HttpLimits& limits;
+  Lifecycle& lifecycle;
+  Log log;
+  bool is_idle = false;
+  bool is_streaming = false;  // the head of an event stream has been sent
+  bool probes_peer =
+      false;  // the peer's end of input was seen: the next idle() writes, so that a reset shows
+  bool has_probed = false;
+  Clock::time_point last_write;
+
+  class Events;
+};
+
+// Frames events; chunked for HTTP/1.1, up to the end of the connection for HTTP/1.0.
+class HttpConnection::Impl::Events final : public EventSink {
+ public:
+  Events(Impl& connection, bool is_chunked) : connection_(connection), is_chunked_(is_chunked) {}
+
+  void send(std::string_view data) override { write(fmt::format("data: {}\n\n", data)); }
+
+  void idle() override {
+    const std::chrono::duration<double> silence = Clock::now() - connection_.last_write;
+    const bool probe = std::exchange(connection_.probes_peer, false);
+    if (probe || silence.count() >= connection_.limits.ping_seconds) write(": ping\n\n");
+  }
+
+  bool finish() { return !is_chunked_ || !connection_.write("0\r\n\r\n"); }
+
+ private:
+  void write(const std::string& event) {
+    if (connection_.write(is_chunked_ ? fmt::format("{:x}\r\n{}\r\n", event.size(), event) : event))
+      peer_left();
+  }
+
+  Impl& connection_;
+  bool is_chunked_;
+};
+
+// Called by endpoints between two steps of waiting. An end of input alone does not end a stream: a write
+// tells a client that is gone (it answers with a reset, seen at the next look) from one that only closed its
+// sending side.
+void HttpConnection::Impl::check_alive(bool may_probe) {
+  const Peer peer = look_at(stream.socket().native_handle());
+  if (peer == Peer::gone) peer_left();
+  if (peer == Peer::half_closed) {
+    if (!may_probe && !limits.waits_for_half_closed) peer_left();
+    if (may_probe && !std::exchange(has_probed, true)) probes_peer = true;
+  }
+  if (lifecycle.stopping)
+    throw RequestError(ErrorCode::overloaded, "the server is shutting down",
+                       {.code = "draining", .status = 503});
+}
+
+// "100-continue" is answered once the header shows that the body is welcome; nothing else can be expected of
+// us.
+std::optional<Response> HttpConnection::Impl::answer_expectation(Parser& parser) {
+  const auto expectation = parser.get()[http::field::expect];
+  if (expectation.empty() || parser.get().version() < 11) return std::nullopt;
+  if (!equal_without_case(std::string_view(expectation.data(), expectation.size()), "100-continue"))
+    return error_response(417, "expectation_failed", "only 100-continue can be expected of this server");
+  write("HTTP/1.1 100 Continue\r\n\r\n");
+  return std::nullopt;
+}
+
+// Reads a whole request. A response: it is refused. Otherwise parser.is_done() says whether there is one.
+std::optional<Response> HttpConnection::Impl::read(Parser& parser) {
+  parser.header_limit(limits.header_bytes);
+  parser.body_limit(limits.body_bytes);
+  is_idle = true;
+  auto error = await([&](auto done) { http::async_read_header(stream, buffer, parser, done); });
+  is_idle = false;
+  if (error) return refusal(error);
+  if (auto refused = answer_expectation(parser)) return refused;
+  // Piece by piece: the time limit is one of silence, not of size.
+  while (!parser.is_done()) {
+    error = await([&](auto done) { http::async_read_some(stream, buffer, parser, done); });
+    if (error) return refusal(error);
+  }
+  return std::nullopt;
+}
+
+std::string HttpConnection::Impl::head_of(const Request& request, const Response& response,
+                                          bool keep_alive) const {
+  const auto status = static_cast<http::status>(response.status);
+  std::string head =
+      fmt::format("HTTP/1.1 {} {}\r\n", response.status, std::string(http::obsolete_reason(status)));
+  for (const auto& [name, value] : response.headers.fields()) head += fmt::format("{}: {}\r\n", name, value);
+  if (!response.events && response.status != 204)
+    head += fmt::format("Content-Length: {}\r\n", response.body.size());
+  if (response.events && !request.is_http_1_0) head += "Transfer-Encoding: chunked\r\n";
+  head += fmt::format("Connection: {}\r\n\r\n", keep_alive ? "keep-alive" : "close");
+  return head;
+}
+
+// Returns whether the connection can go on.
+bool HttpConnection::Impl::respond(const Request& request, Response& response, bool keep_alive) {
+  if (response.status == 499) return false;
+  keep_alive =
+      keep_alive && !response.close && !lifecycle.draining && !(response.events && request.is_http_1_0);
+  std::string head = head_of(request, response, keep_alive);
+  if (!response.events) {
+    if (request.method != "HEAD") head += response.body;
+    return !write(head) && keep_alive;
+  }
+  if (write(head)) return false;
+  is_streaming = true;
+  Events events(*this, !request.is_http_1_0);
+  response.events(events);
+  return events.finish() && keep_alive;
+}
+
+bool HttpConnection::Impl::serve_one() {
+  Parser parser;
+  if (auto refused = read(parser)) {
+    respond({.method = "GET"}, *refused, /*keep_alive=*/false);
+    linger();
+    return false;
+  }
+  if (!parser.is_done()) return false;
+  const bool keep_alive = parser.get().keep_alive();
+  Request request = to_request(parser);
+  is_streaming = has_probed = probes_peer = false;
+  request.check_alive = [this] { check_alive(is_streaming); };
+  const auto began = Clock::now();
+  const BusyMark busy(lifecycle.busy);
+  Response response = handler(request);
+  bool goes_on = false;
+  try {
+    goes_on = respond(request, response, keep_alive);
+  } catch (const Error&) {
+    response.status = 499;
+  }
+  response.events = nullptr;  // cancels what it still holds, before the line below says that it is over
+  log.info("{} {} {} {} {:.0f} ms", request.id, request.method, request.target, response.status,
+           std::chrono::duration<double, std::milli>(Clock::now() - began).count());
+  return goes_on;
+}
+
+// Closing with unread input makes the kernel reset the connection, and the peer may lose the answer. So the
+// answer is finished first and what still comes in is thrown away for a moment.
+void HttpConnection::Impl::linger() {
+  constexpr auto kPatience = std::chrono::seconds(2);
+  ErrorCodeOfSystem error;
+  stream.socket().shutdown(asio::ip::tcp::socket::shutdown_send, error);
+  const auto end = Clock::now() + kPatience;
+  std::array<char, 16384> waste;
+  while (!error && Clock::now() < end) {
+    stream.expires_at(end);
+    io.restart();
+    stream.async_read_some(asio::buffer(waste),
+                           [&error](const ErrorCodeOfSystem& e, std::size_t) { error = e; });
+    io.run();
+  }
+}
+
+HttpConnection::HttpConnection(int descriptor, Handler handler, const HttpLimits& limits,
+                               Lifecycle& lifecycle, Log log)
+    : impl_(std::make_unique<Impl>(descriptor, std::move(handler), limits, lifecycle, std::move(log))) {}
+
+HttpConnection::~HttpConnection() = default;
+
+void HttpConnection::serve() {
+  try {
+    // One that comes in while the server drains is answered, too: somebody asks for its health.
+    while (impl_->serve_one() && !impl_->lifecycle.draining) {
+    }
+  } catch (const std::exception& error) {
+    impl_->log.error("connection ended: {}", error.what());
+  }
+  ErrorCodeOfSystem ignored;
+  impl_->stream.socket().shutdown(asio::ip::tcp::socket::shutdown_both, ignored);
+  impl_->stream.close();
+}
+
+// Runs on the connection's own thread, at its next wait: is_idle then says what it is waiting for.
+void HttpConnection::close_if_idle() {
+  asio::post(impl_->io, [impl = impl_.get()] {
+    if (impl->is_idle) impl->stream.close();
+  });
+}
+
+}  // namespace godwit::serve

@@ -1,0 +1,139 @@
+#include "serve/sampling_fields.h"
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "serve/request_error.h"
+
+namespace godwit::serve {
+namespace {
+
+constexpr double kAnyNumber = std::numeric_limits<double>::max();
+constexpr std::int64_t kAnyInt = std::numeric_limits<int>::max();
+// top_p 0 means "the likeliest token": any mass below that of one token says the same and needs no special
+// case below.
+constexpr double kTinyMass = 1e-9;
+// Far below every real logit, so the token cannot be drawn, and finite, so that sums stay numbers.
+constexpr float kBan = -1e9f;
+
+void set(double& target, std::optional<double> value) {
+  if (value) target = *value;
+}
+
+void set(int& target, std::optional<std::int64_t> value) {
+  if (value) target = static_cast<int>(*value);
+}
+
+// Any 64-bit integer is a seed, negative ones by their bits; -1 asks for a random one.
+std::optional<std::uint64_t> read_seed(const JsonFields& in) {
+  const Json* value = in.find("seed");
+  if (!value) return std::nullopt;
+  if (value->is_number_unsigned()) return value->get<std::uint64_t>();
+  const auto seed = as_integer(*value);
+  if (!seed) bad_field(in.path_of("seed"), "must be a 64-bit integer, got {}", shown(*value));
+  if (*seed == -1) return std::nullopt;
+  return static_cast<std::uint64_t>(*seed);
+}
+
+int bias_token(const Json& id, std::string_view param, int vocabulary) {
+  auto token = as_integer(id);
+  if (!token && id.is_string()) {
+    const auto& text = id.get_ref<const std::string&>();
+    std::int64_t parsed = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), parsed);
+    if (error == std::errc() && end == text.data() + text.size()) token = parsed;
+  }
+  if (!token) bad_field(param, "needs token ids, got {}", shown(id));
+  if (*token < 0 || *token >= vocabulary)
+    bad_field(param, "names token {}, outside the vocabulary of {} tokens", *token, vocabulary);
+  return static_cast<int>(*token);
+}
+
+float bias_value(const Json& value, std::string_view param) {
+  if (value.is_boolean() && !value.get<bool>()) return kBan;
+  if (!value.is_number()) bad_field(param, "needs numbers within -100..100, got {}", shown(value));
+  const double bias = value.get<double>();
+  if (!(std::abs(bias) <= 100)) bad_field(param, "must be within -100..100, got {}", shown(value));
+  return static_cast<float>(bias);
+}
+
+// {"id": bias} as OpenAI writes it, or [[id, bias], ...]; a bias of false bans the token.
+std::map<int, float> read_logit_bias(const JsonFields& in, int vocabulary) {
+  std::map<int, float> biases;
+  const Json* value = in.find("logit_bias");
+  if (!value) return biases;
+  const std::string param = in.path_of("logit_bias");
+  if (value->is_object()) {
+    for (const auto& [id, bias] : value->items())
+      biases[bias_token(Json(id), param, vocabulary)] = bias_value(bias, param);
+  } else if (value->is_array()) {
+    for (const Json& pair : *value) {
+      if (!pair.is_array() || pair.size() != 2)
+        bad_field(param, "needs pairs of id and bias, got {}", shown(pair));
+      biases[bias_token(pair[0], param, vocabulary)] = bias_value(pair[1], param);
+    }
+  } else {
+    bad_field(param, "must be an object, got {}", shown(*value));
+  }
+  return biases;
+}
+
+std::vector<std::string> read_stop(const JsonFields& in) {
+  std::vector<std::string> stops;
+  const Json* value = in.find("stop");
+  if (!value) return stops;
+  const std::string param = in.path_of("stop");
+  const Json list = value->is_array() ? *value : Json::array({*value});
+  for (const Json& stop : list) {
+    if (!stop.is_string()) bad_field(param, "must be a string or an array of strings, got {}", shown(stop));
+    if (!stop.get_ref<const std::string&>().empty()) stops.push_back(stop);
+  }
+  if (stops.size() > kMaxStopStrings)
+    bad_field(param, "may hold at most {} strings, got {}", kMaxStopStrings, stops.size());
+  return stops;
+}
+
+void read_penalties(const JsonFields& in, decode::SamplingParams& sampling) {
+  // Two names each: vLLM and mlx-lm say "repetition", llama.cpp says "repeat".
+  for (const auto* name : {"repeat_penalty", "repetition_penalty"})
+    set(sampling.repetition_penalty, in.number(name, std::numeric_limits<double>::min(), kAnyNumber));
+  for (const auto* name : {"repeat_last_n", "repetition_context_size"})
+    set(sampling.penalty_window, in.integer(name, -1, kAnyInt));
+  set(sampling.presence_penalty, in.number("presence_penalty", -2, 2));
+  set(sampling.frequency_penalty, in.number("frequency_penalty", -2, 2));
+}
+
+decode::SamplingParams read_sampling(const JsonFields& in, const ServedModel& model) {
+  decode::SamplingParams sampling = model.sampling;
+  set(sampling.temperature, in.number("temperature", 0, kAnyNumber));
+  set(sampling.top_p, in.number("top_p", 0, 1));
+  if (sampling.top_p == 0) sampling.top_p = kTinyMass;
+  set(sampling.top_k, in.integer("top_k", -1, kAnyInt));
+  if (sampling.top_k == -1) sampling.top_k = 0;
+  set(sampling.min_p, in.number("min_p", 0, 1));
+  set(sampling.xtc_probability, in.number("xtc_probability", 0, 1));
+  set(sampling.xtc_threshold, in.number("xtc_threshold", 0, 1));
+  read_penalties(in, sampling);
+  sampling.logit_bias = read_logit_bias(in, model.vocabulary);
+  sampling.seed = read_seed(in);
+  return sampling;
+}
+
+}  // namespace
+
+CommonFields read_common_fields(const JsonFields& in, const ServedModel& model) {
+  model.check_name(in.string("model").value_or(""));
+  CommonFields common;
+  common.sampling = read_sampling(in, model);
+  common.stop = read_stop(in);
+  common.ignore_eos = in.boolean("ignore_eos").value_or(false);
+  common.choices = static_cast<int>(in.integer("n", 1, kMaxChoices).value_or(1));
+  common.stream = in.boolean("stream").value_or(false);
+  if (const Json* options = in.object("stream_options"))
+    common.include_usage =
+        JsonFields(*options, in.path_of("stream_options")).boolean("include_usage").value_or(false);
+  return common;
+}
+
+}  // namespace godwit::serve

@@ -1,0 +1,52 @@
+#include "serve/served_model.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "serve/request_error.h"
+
+namespace godwit::serve {
+
+const text::Tokenizer& ServedModel::need_tokenizer() const {
+  if (!tokenizer)
+    fail(ErrorCode::unsupported, "serve", "{}: the model has no tokenizer, so it cannot serve text", id);
+  return *tokenizer;
+}
+
+const text::ChatTemplate& ServedModel::need_chat_template() const {
+  if (!chat_template)
+    fail(ErrorCode::unsupported, "serve", "{}: the model has no chat template; give one with --chat-template",
+         id);
+  return *chat_template;
+}
+
+bool ServedModel::is_named(std::string_view name) const {
+  return name == id || std::ranges::find(aliases, name) != aliases.end();
+}
+
+void ServedModel::check_name(std::string_view name) const {
+  if (is_named(name) || name.empty() || name == "default") return;
+  if (name.starts_with("gpt-") || name.starts_with("claude-")) return;
+  std::vector<std::string> loaded{id};
+  loaded.insert(loaded.end(), aliases.begin(), aliases.end());
+  throw RequestError(
+      ErrorCode::not_found,
+      fmt::format("the model '{}' is not loaded; loaded: {}", name.substr(0, 200), fmt::join(loaded, ", ")),
+      {.param = "model", .code = "model_not_found"});
+}
+
+void check_context(const ServedModel& model, std::size_t prompt_tokens, int wanted_tokens) {
+  const std::size_t needed = prompt_tokens + (wanted_tokens == 0 ? 0 : 1);
+  if (needed <= static_cast<std::size_t>(model.context_length)) return;
+  throw RequestError(
+      ErrorCode::context_overflow,
+      fmt::format("This model's maximum context length is {} tokens, but the prompt has {} tokens and "
+                  "leaves no room for an answer.",
+                  model.context_length, prompt_tokens),
+      {.param = "messages",
+       .code = "context_length_exceeded",
+       .extra = Json{{"n_prompt_tokens", prompt_tokens}, {"n_ctx", model.context_length}}});
+}
+
+}  // namespace godwit::serve

@@ -1,0 +1,39 @@
+// The model behind the server as plain values: what parsing, templating and formatting need, without arrays.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "decode/sampling_params.h"
+#include "text/chat_template.h"
+#include "text/tokenizer.h"
+
+namespace godwit::serve {
+
+struct ServedModel {
+  std::string id;
+  std::vector<std::string> aliases;
+  std::int64_t created = 0;  // unix seconds
+  std::string fingerprint;   // system_fingerprint: changes when the numbers may
+  int context_length = 0;
+  int vocabulary = 0;
+  const text::Tokenizer* tokenizer = nullptr;         // null: see need_tokenizer
+  const text::ChatTemplate* chat_template = nullptr;  // null: see need_chat_template
+  decode::SamplingParams sampling;                    // of fields that a request leaves out
+
+  // Throw Error{unsupported} naming the model.
+  const text::Tokenizer& need_tokenizer() const;
+  const text::ChatTemplate& need_chat_template() const;
+
+  // Throws RequestError 404 model_not_found, listing what is loaded, unless `name` is the id, an alias, or
+  // one of the names that stand for "whatever is loaded": empty, "default", gpt-*, claude-*.
+  void check_name(std::string_view name) const;
+  bool is_named(std::string_view name) const;  // id or alias
+};
+
+// Throws RequestError 400 context_length_exceeded, with both numbers, when no token fits behind the prompt.
+void check_context(const ServedModel& model, std::size_t prompt_tokens, int wanted_tokens);
+
+}  // namespace godwit::serve
