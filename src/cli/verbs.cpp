@@ -7,9 +7,10 @@ namespace godwit::cli {
 // Each verb is declared here and listed below, in the order of --help.
 void add_get(CLI::App& app, CommandContext& context);
 void add_ls(CLI::App& app, CommandContext& context);
+void add_serve(CLI::App& app, CommandContext& context);
 
 std::span<const AddVerb> verbs() {
-  static const std::vector<AddVerb> table = {add_get, add_ls};
+  static const std::vector<AddVerb> table = {add_get, add_ls, add_serve};
   return table;
 }
 
