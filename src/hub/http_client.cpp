@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <chrono>
 #include <exception>
 
 namespace godwit::hub {
@@ -15,6 +16,8 @@ constexpr long kReceiveBuffer = 256 * 1024;
 struct Exchange {
   HttpHead head;
   const BodySink* sink = nullptr;
+  std::chrono::steady_clock::time_point last_sign =
+      std::chrono::steady_clock::now();  // of life from the peer
   std::exception_ptr failure;
   bool is_redirect() const {
     return head.status >= 300 && head.status < 400 && head.headers.contains("location");
@@ -48,6 +51,7 @@ void take_header_line(std::string_view line, HttpHead& head) {
 // C callbacks: an exception must not cross libcurl, so it is kept and thrown again behind it.
 std::size_t on_header(char* data, std::size_t, std::size_t count, void* user) {
   auto& exchange = *static_cast<Exchange*>(user);
+  exchange.last_sign = std::chrono::steady_clock::now();
   try {
     take_header_line({data, count}, exchange.head);
     return count;
@@ -59,9 +63,11 @@ std::size_t on_header(char* data, std::size_t, std::size_t count, void* user) {
 
 std::size_t on_body(char* data, std::size_t, std::size_t count, void* user) {
   auto& exchange = *static_cast<Exchange*>(user);
+  exchange.last_sign = std::chrono::steady_clock::now();
   if (exchange.is_redirect()) return count;
   try {
     (*exchange.sink)(exchange.head, std::as_bytes(std::span(data, count)));
+    exchange.last_sign = std::chrono::steady_clock::now();  // a slow disk is not a silent peer
     return count;
   } catch (...) {
     exchange.failure = std::current_exception();
@@ -115,7 +121,7 @@ struct HttpClient::Connection {
 
   void configure(const HttpOptions& options, const std::string& url, const HttpRequest& request,
                  bool with_token, Exchange& exchange);
-  CURLcode drive(const StopCheck& stop);
+  CURLcode drive(const StopCheck& stop, const Exchange& exchange, std::chrono::seconds stall);
 };
 
 void HttpClient::Connection::configure(const HttpOptions& options, const std::string& url,
@@ -138,8 +144,6 @@ void HttpClient::Connection::configure(const HttpOptions& options, const std::st
   curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
   curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, kReceiveBuffer);
   curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, static_cast<long>(options.connect_timeout.count()));
-  curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
-  curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, static_cast<long>(options.stall.count()));
 #if LIBCURL_VERSION_NUM >= 0x075500
   curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 #else
@@ -155,8 +159,10 @@ void HttpClient::Connection::configure(const HttpOptions& options, const std::st
   curl_easy_setopt(easy, CURLOPT_WRITEDATA, &exchange);
 }
 
-// The multi interface, because curl_easy_perform may sleep a whole second between two looks at the world.
-CURLcode HttpClient::Connection::drive(const StopCheck& stop) {
+// The multi interface, because curl_easy_perform may sleep a whole second between two looks at the world. The
+// stall is measured here because libcurl's own low-speed rule works on an average of the last five seconds.
+CURLcode HttpClient::Connection::drive(const StopCheck& stop, const Exchange& exchange,
+                                       std::chrono::seconds stall) {
   struct Attached {
     CURLM* multi;
     CURL* easy;
@@ -168,6 +174,8 @@ CURLcode HttpClient::Connection::drive(const StopCheck& stop) {
     if (const auto code = curl_multi_perform(multi, &running); code != CURLM_OK)
       fail(ErrorCode::internal, "http", "libcurl: {}", curl_multi_strerror(code));
     if (stop && stop()) fail(ErrorCode::cancelled, "http", "stopped on request");
+    if (running && std::chrono::steady_clock::now() - exchange.last_sign > stall)
+      throw TransferError(fmt::format("nothing came for {} s", stall.count()), true);
     if (running) curl_multi_poll(multi, nullptr, 0, 100, nullptr);
   }
   int left = 0;
@@ -200,7 +208,7 @@ HttpHead HttpClient::get(const HttpRequest& request, const BodySink& sink) {
     Exchange exchange{.head = {}, .sink = &sink, .failure = nullptr};
     const bool with_token = !request.bearer_token.empty() && origin_of(url) == home;
     connection_->configure(options_, url, request, with_token, exchange);
-    const CURLcode code = connection_->drive(stop_);
+    const CURLcode code = connection_->drive(stop_, exchange, options_.stall);
     if (exchange.failure) std::rethrow_exception(exchange.failure);
     if (code != CURLE_OK) {
       const char* text = connection_->error_text[0] ? connection_->error_text : curl_easy_strerror(code);

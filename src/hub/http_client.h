@@ -38,7 +38,8 @@ struct HttpOptions {
   std::string user_agent = "godwit";
   std::string ca_file;  // empty: libcurl's default bundle
   std::chrono::seconds connect_timeout{15};
-  std::chrono::seconds stall{30};
+  std::chrono::seconds stall{
+      30};  // without a byte from the peer; connecting counts, so keep it the longer one
 };
 
 struct HttpRequest {
