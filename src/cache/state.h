@@ -1,5 +1,5 @@
-// The state seam (docs/architecture.md): families see a Step and its LayerStates, never masks, pads, codecs or
-// blocks.
+// The state seam (docs/architecture.md): families see a Step and its LayerStates, never masks, pads, codecs
+// or blocks.
 //
 // One forward: store.plan({{&row, tokens}}) -> Step; the model calls step.layer(i).attend(q, k, v, spec) per
 // layer; the caller evaluates the outputs and step.pending(), then step.publish(). If anything throws before
@@ -94,8 +94,9 @@ class Step {
   LayerState& layer(int index);
   // Arrays to evaluate together with the outputs before publish().
   std::vector<mx::array> pending() const;
-  // Moves lengths. Call after the eval; a Step that is destroyed without it leaves its rows as they were. Broken
-  // promises (a layer that stored nothing, buffers not evaluated) are Error{internal} and change nothing.
+  // Moves lengths. Call after the eval; a Step that is destroyed without it leaves its rows as they were.
+  // Broken promises (a layer that stored nothing, buffers not evaluated) are Error{internal} and change
+  // nothing.
   void publish();
 
   struct Impl;
@@ -110,6 +111,8 @@ class StateStore {
  public:
   // Refuses by name, before anything is allocated, a policy that a layer cannot serve.
   StateStore(StateNeeds needs, KvPolicy policy, NumericMode mode);
+  // Error{unsupported} naming what a mode misses: openers ask before they read any file.
+  static void require_supported(NumericMode mode);
   ~StateStore();
 
   Row create() const;
@@ -118,8 +121,8 @@ class StateStore {
 
   const StateNeeds& needs() const;
   const KvPolicy& policy() const;
-  // Bytes one more token costs while no window is full, and an upper bound of what a row of `length` tokens will
-  // hold: for admission.
+  // Bytes one more token costs while no window is full, and an upper bound of what a row of `length` tokens
+  // will hold: for admission.
   std::size_t bytes_per_token() const;
   std::size_t projected_bytes(int length) const;
 

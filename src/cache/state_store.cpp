@@ -35,12 +35,16 @@ struct StateStore::Impl {
   std::shared_ptr<const StoreChoices> choices;
 };
 
-StateStore::StateStore(StateNeeds needs, KvPolicy policy, NumericMode mode) {
+void StateStore::require_supported(NumericMode mode) {
   if (mode != NumericMode::reference)
     fail(ErrorCode::unsupported, "state",
          "--math native needs pools of KV blocks and our attention kernels over them, which this build does "
          "not have; "
          "--math reference serves this model");
+}
+
+StateStore::StateStore(StateNeeds needs, KvPolicy policy, NumericMode mode) {
+  require_supported(mode);
   check_needs(needs);
   auto choices = std::make_shared<StoreChoices>(StoreChoices{std::move(needs), policy, mode});
   impl_ = std::make_unique<Impl>(Impl{std::move(choices)});

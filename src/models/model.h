@@ -1,4 +1,5 @@
-// A decoder graph. One implementation per family file; written once for both numeric modes (nn picks the ops).
+// A decoder graph. One implementation per family file; written once for both numeric modes (nn picks the
+// ops).
 #pragma once
 
 #include "base/mx.h"

@@ -1,7 +1,8 @@
 // An opened model with everything around it: graph, state store, tokenizer, template, end tokens, limits.
 //
-// Opening is a pipeline whose order is a contract (engine.md 1.1): config -> family -> weights -> audit. A failure before
-// weights opens no tensor file.
+// Opening is a pipeline whose order is a contract: config -> family -> weights -> audit -> text. A failure
+// before weights opens no tensor file. A missing tokenizer or template is an error only for those who need
+// it; a damaged one is an error at once.
 #pragma once
 
 #include <memory>
@@ -31,8 +32,10 @@ class ModelBundle {
   std::optional<text::Tokenizer> tokenizer;         // absent: only token prompts can be served
   std::optional<text::ChatTemplate> chat_template;  // absent: chat routes are an error that says so
   std::set<int> end_ids;                            // config, generation_config and tokenizer together
-  int context_length = 0;
-  int vocabulary = 0;  // width of the logits
+  int context_length = 0;  // tokens of prompt and answer together; INT_MAX where nothing states a limit
+  int vocabulary = 0;      // width of the logits
+
+  std::string tokenizer_problem;  // why there is none, for need_tokenizer()
 
   // Throws Error{unsupported} naming the model and what is missing.
   const text::Tokenizer& need_tokenizer() const;

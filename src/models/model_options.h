@@ -1,4 +1,5 @@
-// What a caller asks of an opened model. Part of its identity: two models with equal options answer with equal bytes.
+// What a caller asks of an opened model. Part of its identity: two models with equal options answer with
+// equal bytes.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +16,7 @@ struct ModelOptions {
   std::string id;              // the name shown to clients
   NumericMode mode = NumericMode::reference;
   cache::KvPolicy kv;
-  std::optional<int> context_length;                 // --ctx: lowers the model's own limit
+  std::optional<int> context_length;                   // --ctx: lowers the model's own limit
   std::optional<std::filesystem::path> chat_template;  // --chat-template
 };
 

@@ -1,0 +1,146 @@
+#include "models/bundle_text.h"
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "models/end_tokens.h"
+
+namespace godwit::models {
+namespace {
+
+namespace fs = std::filesystem;
+using checkpoint::Checkpoint;
+
+std::string read_text_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) fail(ErrorCode::not_found, "models", "{}: cannot be read", path.string());
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::optional<Json> json_beside(const Checkpoint& checkpoint, const char* name) {
+  const fs::path path = checkpoint.path() / name;
+  return fs::exists(path) ? std::optional(read_json_file(path)) : std::nullopt;
+}
+
+text::GgufVocabulary vocabulary_of(const checkpoint::GgufTokenizer& t) {
+  text::GgufVocabulary v;
+  v.model = t.model;
+  v.pre = t.pre;
+  v.tokens = t.tokens;
+  v.scores = t.scores;
+  v.token_types = t.token_types;
+  v.merges = t.merges;
+  v.bos_id = t.bos_id;
+  v.eos_id = t.eos_id;
+  v.eot_id = t.eot_id;
+  v.eom_id = t.eom_id;
+  v.unknown_id = t.unknown_id;
+  v.padding_id = t.padding_id;
+  v.add_bos = t.add_bos;
+  v.add_eos = t.add_eos;
+  v.add_space_prefix = t.add_space_prefix;
+  v.remove_extra_whitespaces = t.remove_extra_whitespaces;
+  return v;
+}
+
+// A vocabulary of a kind that text does not know must not keep token prompts from being served.
+void load_tokenizer(const Checkpoint& checkpoint, BundleText& text) {
+  const fs::path file = checkpoint.path() / "tokenizer.json";
+  try {
+    if (fs::exists(file))
+      text.tokenizer = text::Tokenizer::from_file(file);
+    else if (checkpoint.gguf_tokenizer())
+      text.tokenizer =
+          text::Tokenizer::from_gguf(vocabulary_of(*checkpoint.gguf_tokenizer()), checkpoint.path().string());
+    else
+      text.tokenizer_problem =
+          checkpoint.is_gguf() ? "the GGUF file carries no vocabulary" : "no tokenizer.json";
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::unsupported) throw;
+    text.tokenizer_problem = error.what();
+  }
+}
+
+// chat_template of tokenizer_config.json: a string, or a list of {name, template} whose "default" counts.
+std::optional<std::string> template_of(const Json& config, const fs::path& origin) {
+  const auto found = config.find("chat_template");
+  if (found == config.end() || found->is_null()) return std::nullopt;
+  if (found->is_string()) return found->get<std::string>();
+  if (found->is_array())
+    for (const Json& entry : *found)
+      if (entry.is_object() && entry.value("name", "") == "default" && entry.contains("template") &&
+          entry["template"].is_string())
+        return entry["template"].get<std::string>();
+  fail(ErrorCode::corrupt_file, "models", "{}: chat_template is neither a text nor a list with a 'default'",
+       origin.string());
+}
+
+struct TemplateSource {
+  std::string source;
+  std::string origin;
+};
+
+std::optional<TemplateSource> find_template(const Checkpoint& checkpoint, const ModelOptions& options) {
+  if (options.chat_template)
+    return TemplateSource{read_text_file(*options.chat_template), *options.chat_template};
+  const fs::path& folder = checkpoint.path();
+  const fs::path jinja = folder / "chat_template.jinja";
+  if (fs::exists(jinja)) return TemplateSource{read_text_file(jinja), jinja};
+  for (const char* const name : {"tokenizer_config.json", "chat_template.json"})
+    if (const std::optional<Json> json = json_beside(checkpoint, name))
+      if (auto source = template_of(*json, folder / name))
+        return TemplateSource{std::move(*source), folder / name};
+  if (checkpoint.gguf_chat_template()) return TemplateSource{*checkpoint.gguf_chat_template(), folder};
+  return std::nullopt;
+}
+
+// bos_token, eos_token, ... as template variables: the text, or the "content" of an added-token object.
+void add_named_tokens(const Json& config, Json& tokens) {
+  constexpr std::array kNames = {"bos_token", "eos_token", "unk_token",  "sep_token",
+                                 "pad_token", "cls_token", "mask_token", "additional_special_tokens"};
+  for (const char* const name : kNames) {
+    const auto found = config.find(name);
+    if (found == config.end() || found->is_null()) continue;
+    tokens[name] = found->is_object() && found->contains("content") ? (*found)["content"] : *found;
+  }
+}
+
+Json special_tokens(const Checkpoint& checkpoint, const std::optional<text::Tokenizer>& tokenizer) {
+  Json tokens = Json::object();
+  if (checkpoint.gguf_tokenizer() && tokenizer) {
+    const checkpoint::GgufTokenizer& t = *checkpoint.gguf_tokenizer();
+    const auto name = [&](const char* key, std::optional<int> id) {
+      if (const auto token = id ? tokenizer->token_of(*id) : std::nullopt) tokens[key] = *token;
+    };
+    name("bos_token", t.bos_id);
+    name("eos_token", t.eos_id);
+    name("unk_token", t.unknown_id);
+    name("pad_token", t.padding_id);
+  }
+  for (const char* const file : {"special_tokens_map.json", "tokenizer_config.json"})
+    if (const std::optional<Json> json = json_beside(checkpoint, file)) add_named_tokens(*json, tokens);
+  return tokens;
+}
+
+}  // namespace
+
+BundleText load_text(const Checkpoint& checkpoint, const ModelOptions& options) {
+  BundleText result;
+  load_tokenizer(checkpoint, result);
+  const Json tokens = special_tokens(checkpoint, result.tokenizer);
+  if (const std::optional<TemplateSource> found = find_template(checkpoint, options))
+    result.chat_template.emplace(found->source, tokens, found->origin);
+  result.end_ids = end_ids({.config = checkpoint.config().end_ids,
+                            .gguf = checkpoint.gguf_tokenizer(),
+                            .tokenizer = result.tokenizer ? &*result.tokenizer : nullptr,
+                            .eos_token = tokens.value("eos_token", ""),
+                            .chat_template = result.chat_template ? result.chat_template->source() : ""});
+  return result;
+}
+
+}  // namespace godwit::models

@@ -1,0 +1,103 @@
+#include "models/decoder.h"
+
+#include <cmath>
+#include <utility>
+
+#include "base/error.h"
+#include "base/mx_ops.h"
+#include "checkpoint/weight_store.h"
+
+namespace godwit::models {
+namespace {
+
+using checkpoint::Config;
+using checkpoint::WeightScope;
+
+// A GGUF file holds no activation dtype: it computes in f32. Every other checkpoint runs in the dtypes it
+// has.
+std::optional<mx::Dtype> activation_dtype(const Config& config) {
+  return config.from_gguf ? std::optional(mx::float32) : std::nullopt;
+}
+
+cache::LayerNeed layer_need(const Config& config, std::optional<int> window, int element_bytes) {
+  return {.window = window ? cache::WindowKind::sliding : cache::WindowKind::full,
+          .window_size = window.value_or(0),
+          .kv_heads = config.kv_heads,
+          .key_dim = config.head_dim,
+          .value_dim = config.head_dim,
+          .element_bytes = element_bytes};
+}
+
+}  // namespace
+
+PreNormBlock::PreNormBlock(const WeightScope& scope, const Config& config, nn::Attention attention,
+                           const nn::GatedMlp::Options& mlp)
+    : attention_norm_(scope / "input_layernorm", config.hidden, config.norm_eps),
+      mlp_norm_(scope / "post_attention_layernorm", config.hidden, config.norm_eps),
+      attention_(std::move(attention)),
+      mlp_(scope / "mlp", mlp) {}
+
+mx::array PreNormBlock::forward(const mx::array& x, const cache::Step& step, cache::LayerState& state) const {
+  const mx::array h = x + attention_(attention_norm_(x), step, state);
+  return h + mlp_(mlp_norm_(h));
+}
+
+Decoder::Decoder(const WeightScope& root, const Config& config, Options options,
+                 std::vector<std::unique_ptr<Block>> blocks, const std::vector<std::optional<int>>& windows)
+    : embedding_(root / "model.embed_tokens", config.vocabulary, config.hidden, activation_dtype(config)),
+      embedding_scale_(std::move(options.embedding_scale)),
+      blocks_(std::move(blocks)),
+      norm_(root / "model.norm", config.hidden, config.norm_eps, options.final_norm),
+      head_(options.tied ? embedding_.as_linear()
+                         : nn::Linear(root / "lm_head", config.hidden, config.vocabulary)) {
+  GODWIT_CHECK(blocks_.size() == windows.size(), "{} blocks, {} windows", blocks_.size(), windows.size());
+  for (const std::optional<int>& window : windows)
+    needs_.push_back(layer_need(config, window, embedding_.element_bytes()));
+}
+
+mx::array Decoder::hidden(const mx::array& tokens, cache::Step& step) const {
+  mx::array h = embedding_(tokens);
+  if (embedding_scale_) h = h * mx::astype(*embedding_scale_, h.dtype());
+  for (std::size_t i = 0; i < blocks_.size(); ++i)
+    h = blocks_[i]->forward(h, step, step.layer(static_cast<int>(i)));
+  return norm_(h);
+}
+
+WeightScope layer_scope(const WeightScope& root, int index) { return root / "model.layers" / index; }
+
+nn::Attention::Options attention_options(const Config& config) {
+  nn::Attention::Options options;
+  options.hidden = config.hidden;
+  options.heads = config.heads;
+  options.kv_heads = config.kv_heads;
+  options.head_dim = config.head_dim;
+  options.scale = std::pow(config.head_dim, -0.5);
+  options.norm_eps = config.norm_eps;
+  return options;
+}
+
+nn::GatedMlp::Options mlp_options(const Config& config) {
+  return {.hidden = config.hidden, .intermediate = config.intermediate};
+}
+
+nn::Rope::Options rope_options(const WeightScope& root, const Config& config) {
+  nn::Rope::Options options;
+  options.dims = config.head_dim;
+  options.base = config.rope_theta;
+  options.traditional = config.rope_traditional;
+  options.scaling = config.rope_scaling;
+  options.max_positions = config.max_position_embeddings;
+  options.proportional_part = config.partial_rotary_factor;
+  if (config.from_gguf)
+    options.period_factors = (root / "rope_freqs").dense_if_present("weight", {config.head_dim / 2});
+  return options;
+}
+
+checkpoint::WeightRules decoder_rules(bool tied) {
+  checkpoint::WeightRules rules;
+  rules.drop = {"rotary_emb.inv_freq"};
+  if (tied) rules.drop.emplace_back("lm_head.");
+  return rules;
+}
+
+}  // namespace godwit::models

@@ -1,0 +1,80 @@
+// The trunk that dense decoders share: embedding -> blocks -> norm -> head. A family supplies the blocks.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoint/config.h"
+#include "checkpoint/weight_scope.h"
+#include "checkpoint/weight_store.h"
+#include "models/model.h"
+#include "nn/attention.h"
+#include "nn/embedding.h"
+#include "nn/linear.h"
+#include "nn/mlp.h"
+#include "nn/norm.h"
+
+namespace godwit::models {
+
+// One layer of the residual stream: [tokens, hidden] -> [tokens, hidden].
+class Block {
+ public:
+  virtual ~Block() = default;
+  virtual mx::array forward(const mx::array& x, const cache::Step& step, cache::LayerState& state) const = 0;
+};
+
+// x + attention(norm(x)), then x + mlp(norm(x)).
+class PreNormBlock final : public Block {
+ public:
+  PreNormBlock(const checkpoint::WeightScope& scope, const checkpoint::Config& config,
+               nn::Attention attention, const nn::GatedMlp::Options& mlp);
+  mx::array forward(const mx::array& x, const cache::Step& step, cache::LayerState& state) const override;
+
+ private:
+  nn::RmsNorm attention_norm_;
+  nn::RmsNorm mlp_norm_;
+  nn::Attention attention_;
+  nn::GatedMlp mlp_;
+};
+
+class Decoder final : public Model {
+ public:
+  struct Options {
+    bool tied = true;
+    nn::NormGain final_norm = nn::NormGain::weight;
+    std::optional<mx::array> embedding_scale = {};  // multiplied in after a cast to the activations' dtype
+  };
+  // Reads model.embed_tokens, model.norm and, untied, lm_head. `blocks` and `windows` have one entry per
+  // layer.
+  Decoder(const checkpoint::WeightScope& root, const checkpoint::Config& config, Options options,
+          std::vector<std::unique_ptr<Block>> blocks, const std::vector<std::optional<int>>& windows);
+
+  cache::StateNeeds state_needs() const override { return needs_; }
+  mx::array hidden(const mx::array& tokens, cache::Step& step) const override;
+  mx::array logits(const mx::array& hidden) const override { return head_(hidden); }
+
+ private:
+  nn::Embedding embedding_;
+  std::optional<mx::array> embedding_scale_;
+  std::vector<std::unique_ptr<Block>> blocks_;
+  nn::RmsNorm norm_;
+  nn::Linear head_;
+  cache::StateNeeds needs_;
+};
+
+// "model.layers.<index>"
+checkpoint::WeightScope layer_scope(const checkpoint::WeightScope& root, int index);
+
+// Projections, sizes and the usual scale head_dim^-1/2, without biases or norms.
+nn::Attention::Options attention_options(const checkpoint::Config& config);
+nn::GatedMlp::Options mlp_options(const checkpoint::Config& config);
+// The rope that config.json asks for over the whole head, with a GGUF file's frequency factors where there
+// are any.
+nn::Rope::Options rope_options(const checkpoint::WeightScope& root, const checkpoint::Config& config);
+
+// Drops "rotary_emb.inv_freq", and a head that a tied model carries along.
+checkpoint::WeightRules decoder_rules(bool tied);
+
+}  // namespace godwit::models

@@ -1,0 +1,26 @@
+// What one family file offers: a row of the registry.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "checkpoint/config.h"
+#include "checkpoint/weight_scope.h"
+#include "checkpoint/weight_store.h"
+#include "models/model.h"
+
+namespace godwit::models {
+
+struct Family {
+  std::string_view model_type;                           // after the remap of aliases
+  std::span<const std::string_view> aliases;             // other model_types that are the same graph
+  std::span<const std::string_view> gguf_architectures;  // general.architecture
+  // Tensors to leave out. Touches no tensor file.
+  checkpoint::WeightRules (*rules)(const checkpoint::Config& config);
+  // Builds the graph from the root scope. Config errors are thrown before the first tensor is asked for;
+  // missing tensors are left to the audit.
+  std::unique_ptr<Model> (*make)(const checkpoint::WeightScope& root, const checkpoint::Config& config);
+};
+
+}  // namespace godwit::models

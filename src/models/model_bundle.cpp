@@ -1,0 +1,92 @@
+#include "models/model_bundle.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "base/error.h"
+#include "base/mx_error.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/config_defaults.h"
+#include "models/bundle_text.h"
+#include "models/registry.h"
+
+namespace godwit::models {
+namespace {
+
+namespace fs = std::filesystem;
+
+void check_options(const ModelOptions& options) {
+  cache::StateStore::require_supported(options.mode);
+  if (options.context_length && *options.context_length <= 0)
+    fail(ErrorCode::invalid_argument, "models", "a context of {} tokens; at least 1 is needed",
+         *options.context_length);
+}
+
+// An unknown model_type is named as such even where its config lacks the keys that every known family has.
+void check_model_type(const fs::path& path, const Registry& registry) {
+  const fs::path file = path / "config.json";
+  if (!fs::exists(file)) return;
+  const Json config = read_json_file(file);
+  if (!config.is_object() || !config.contains("model_type") || !config["model_type"].is_string()) return;
+  registry.by_model_type(checkpoint::remapped_model_type(config["model_type"].get<std::string>()),
+                         file.string());
+}
+
+int limited_context(const ModelOptions& options, const checkpoint::Config& config, const Log& log) {
+  const int own = config.max_position_embeddings.value_or(std::numeric_limits<int>::max());
+  const int asked = options.context_length.value_or(own);
+  if (asked > own)
+    log.warning("{}: a context of {} was asked for, the model ends at {}", config.origin, asked, own);
+  return std::min(own, asked);
+}
+
+void load_graph(ModelBundle& bundle, const checkpoint::Checkpoint& checkpoint, const Family& family) {
+  const auto weights = checkpoint.weights(family.rules(checkpoint.config()));
+  bundle.graph = family.make(checkpoint::WeightScope(weights, ""), checkpoint.config());
+  weights->audit();
+  bundle.store = std::make_unique<cache::StateStore>(bundle.graph->state_needs(), bundle.options.kv,
+                                                     bundle.options.mode);
+}
+
+void take_text(ModelBundle& bundle, BundleText text) {
+  bundle.tokenizer = std::move(text.tokenizer);
+  bundle.tokenizer_problem = std::move(text.tokenizer_problem);
+  bundle.chat_template = std::move(text.chat_template);
+  bundle.end_ids = std::move(text.end_ids);
+}
+
+}  // namespace
+
+std::unique_ptr<ModelBundle> ModelBundle::open(const ModelOptions& options, const Log& log) {
+  check_options(options);
+  const Registry registry = Registry::builtin();
+  check_model_type(options.path, registry);
+  const checkpoint::Checkpoint checkpoint = checkpoint::Checkpoint::open(options.path);
+  const checkpoint::Config& config = checkpoint.config();
+  const Family& family = registry.select(config);
+  for (const std::string& warning : config.warnings) log.warning("{}", warning);
+
+  auto bundle = std::make_unique<ModelBundle>();
+  bundle->options = options;
+  bundle->config = config;
+  bundle->context_length = limited_context(options, config, log);
+  bundle->vocabulary = config.vocabulary;
+  translate_mx_errors("models", [&] { load_graph(*bundle, checkpoint, family); });
+  take_text(*bundle, load_text(checkpoint, options));
+  return bundle;
+}
+
+const text::Tokenizer& ModelBundle::need_tokenizer() const {
+  if (tokenizer) return *tokenizer;
+  fail(ErrorCode::unsupported, "models", "{}: text needs a tokenizer, and there is none: {}", options.id,
+       tokenizer_problem);
+}
+
+const text::ChatTemplate& ModelBundle::need_chat_template() const {
+  if (chat_template) return *chat_template;
+  fail(ErrorCode::unsupported, "models",
+       "{}: chat needs a template, and neither the model nor --chat-template gives one", options.id);
+}
+
+}  // namespace godwit::models
