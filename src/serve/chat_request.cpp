@@ -90,7 +90,7 @@ ChatRequest parse_chat_request(const std::string& body, const ServedModel& model
   read_logprobs(in, request);
 
   chat.plan.prompts = {render_prompt(in, model)};
-  check_context(model, chat.plan.prompts[0].size(), request.max_tokens);
+  check_context(model, "messages", chat.plan.prompts[0].size(), request.max_tokens);
   return chat;
 }
 

@@ -108,7 +108,8 @@ CompletionRequest parse_completion_request(const std::string& body, const Served
   const Json* prompt = in.find("prompt");
   if (!prompt) bad_field("prompt", "is required");
   PromptReader(model, in.boolean("add_special_tokens").value_or(true)).read(*prompt, completion);
-  for (const auto& ids : completion.plan.prompts) check_context(model, ids.size(), request.max_tokens);
+  for (const auto& ids : completion.plan.prompts)
+    check_context(model, "prompt", ids.size(), request.max_tokens);
   return completion;
 }
 

@@ -21,6 +21,11 @@ Json bytes_json(std::string_view bytes) {
   return list;
 }
 
+// A padded row of the logits may have no token; it can still be among the likeliest.
+std::string bytes_of(int id, const text::Tokenizer& tokenizer) {
+  return tokenizer.token_of(id) ? tokenizer.bytes_of(id) : "";
+}
+
 struct Spelling {
   std::string token;  // may hold invalid UTF-8: dump_json replaces it
   bool has_bytes;
@@ -61,6 +66,7 @@ VisibleLogprobs::VisibleLogprobs(const text::Tokenizer& tokenizer)
     : tokenizer_(tokenizer), detokenizer_(tokenizer) {}
 
 void VisibleLogprobs::enqueue(const decode::TokenEvent& event) {
+  if (!tokenizer_.token_of(event.id)) return;
   std::string bytes = tokenizer_.bytes_of(event.id);
   const std::string text = detokenizer_.add(event.id);
   // SentencePiece vocabularies drop the space in front of a text.
@@ -102,7 +108,7 @@ Json chat_logprob_json(const LogprobEntry& entry, const text::Tokenizer& tokeniz
   Json json = chat_token(entry.id, entry.logprob, entry.bytes, tokenizer);
   Json top = Json::array();
   for (const auto& other : entry.top)
-    top.push_back(chat_token(other.id, other.logprob, tokenizer.bytes_of(other.id), tokenizer));
+    top.push_back(chat_token(other.id, other.logprob, bytes_of(other.id, tokenizer), tokenizer));
   json["top_logprobs"] = std::move(top);
   return json;
 }
@@ -119,7 +125,7 @@ void LegacyLogprobs::add(const LogprobEntry& entry, std::size_t text_offset, boo
   token_logprobs_.push_back(reported_logprob(entry.logprob));
   Json top = Json::object();
   for (const auto& other : entry.top)
-    top[legacy_token(other.id, tokenizer_.bytes_of(other.id), tokenizer_)] = reported_logprob(other.logprob);
+    top[legacy_token(other.id, bytes_of(other.id, tokenizer_), tokenizer_)] = reported_logprob(other.logprob);
   top[token] = reported_logprob(entry.logprob);  // the token itself, even outside the top
   top_logprobs_.push_back(std::move(top));
 }

@@ -36,7 +36,8 @@ void ServedModel::check_name(std::string_view name) const {
       {.param = "model", .code = "model_not_found"});
 }
 
-void check_context(const ServedModel& model, std::size_t prompt_tokens, int wanted_tokens) {
+void check_context(const ServedModel& model, std::string_view param, std::size_t prompt_tokens,
+                   int wanted_tokens) {
   const std::size_t needed = prompt_tokens + (wanted_tokens == 0 ? 0 : 1);
   if (needed <= static_cast<std::size_t>(model.context_length)) return;
   throw RequestError(
@@ -44,7 +45,7 @@ void check_context(const ServedModel& model, std::size_t prompt_tokens, int want
       fmt::format("This model's maximum context length is {} tokens, but the prompt has {} tokens and "
                   "leaves no room for an answer.",
                   model.context_length, prompt_tokens),
-      {.param = "messages",
+      {.param = std::string(param),
        .code = "context_length_exceeded",
        .extra = Json{{"n_prompt_tokens", prompt_tokens}, {"n_ctx", model.context_length}}});
 }

@@ -33,7 +33,9 @@ struct ServedModel {
   bool is_named(std::string_view name) const;  // id or alias
 };
 
-// Throws RequestError 400 context_length_exceeded, with both numbers, when no token fits behind the prompt.
-void check_context(const ServedModel& model, std::size_t prompt_tokens, int wanted_tokens);
+// Throws RequestError 400 context_length_exceeded, with both numbers, when no token fits behind the prompt of
+// the field `param`. With wanted_tokens 0 the prompt alone must fit.
+void check_context(const ServedModel& model, std::string_view param, std::size_t prompt_tokens,
+                   int wanted_tokens);
 
 }  // namespace godwit::serve

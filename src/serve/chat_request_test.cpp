@@ -1,0 +1,273 @@
+#include "serve/chat_request.h"
+
+#include "support/serve_fixture.h"
+
+namespace godwit::serve {
+namespace {
+
+struct ChatRequestTest : ServeFixture {
+  ChatRequest parse(const std::string& fields) {
+    return parse_chat_request(R"({"messages":[{"role":"user","content":"hi"}])" + fields + "}", model);
+  }
+  std::string refusal(const std::string& fields) {
+    return refusal_of([&] { parse(fields); });
+  }
+  std::string prompt_of(const std::string& messages) {
+    const ChatRequest chat = parse_chat_request("{\"messages\":" + messages + "}", model);
+    return tokenizer.decode(chat.plan.prompts[0], /*skip_special_tokens=*/false);
+  }
+  std::string message_refusal(const std::string& messages) {
+    return refusal_of([&] { prompt_of(messages); });
+  }
+};
+
+TEST_F(ChatRequestTest, DefaultsAreTheModelsOwnAndTheRestOfTheContext) {
+  model.sampling.temperature = 0.3;
+  const ChatRequest chat = parse("");
+  EXPECT_EQ(chat.plan.common.sampling.temperature, 0.3);
+  EXPECT_EQ(chat.plan.common.max_tokens, -1);
+  EXPECT_EQ(chat.plan.choices, 1);
+  EXPECT_FALSE(chat.stream);
+  EXPECT_EQ(chat.plan.prompts[0].front(), kImStart);
+}
+
+// Null is "absent" for every optional field, known or not.
+TEST_F(ChatRequestTest, EveryOptionalFieldMayBeNull) {
+  for (const auto* name : {"model",
+                           "max_tokens",
+                           "max_completion_tokens",
+                           "temperature",
+                           "top_p",
+                           "top_k",
+                           "min_p",
+                           "n",
+                           "stop",
+                           "seed",
+                           "logit_bias",
+                           "frequency_penalty",
+                           "presence_penalty",
+                           "repetition_penalty",
+                           "logprobs",
+                           "top_logprobs",
+                           "stream",
+                           "stream_options",
+                           "tools",
+                           "tool_choice",
+                           "functions",
+                           "response_format",
+                           "modalities",
+                           "audio",
+                           "reasoning_effort",
+                           "chat_template_kwargs",
+                           "add_generation_prompt",
+                           "ignore_eos",
+                           "adapter",
+                           "user",
+                           "zzz"})
+    EXPECT_EQ(refusal(fmt::format(",\"{}\":null", name)), "") << name;
+}
+
+TEST_F(ChatRequestTest, FieldsOutOfTypeOrRangeAreRefusedByName) {
+  const std::vector<std::pair<std::string, std::string>> table = {
+      {"max_tokens", "\"16\""},
+      {"max_tokens", "-1"},
+      {"max_tokens", "0"},
+      {"max_tokens", "1.5"},
+      {"max_completion_tokens", "0"},
+      {"temperature", "-1"},
+      {"temperature", "\"NaN\""},
+      {"temperature", "true"},
+      {"top_p", "1.5"},
+      {"top_p", "-0.1"},
+      {"top_k", "-2"},
+      {"min_p", "2"},
+      {"n", "0"},
+      {"n", "129"},
+      {"n", "17"},
+      {"seed", "\"7\""},
+      {"seed", "1.5"},
+      {"stop", "5"},
+      {"stop", "[1]"},
+      {"stream", "1"},
+      {"stream", "\"true\""},
+      {"stream_options", "true"},
+      {"logprobs", "\"yes\""},
+      {"logprobs", "21"},
+      {"top_logprobs", "21"},
+      {"top_logprobs", "-1"},
+      {"top_logprobs", "2"},
+      {"logit_bias", "3"},
+      {"logit_bias", R"({"258": 1})"},
+      {"logit_bias", R"({"-1": 1})"},
+      {"logit_bias", R"({"a": 1})"},
+      {"logit_bias", R"({"5": 101})"},
+      {"logit_bias", R"({"5": "x"})"},
+      {"logit_bias", "[[5]]"},
+      {"presence_penalty", "2.5"},
+      {"frequency_penalty", "-3"},
+      {"repetition_penalty", "0"},
+      {"model", "7"},
+      {"reasoning_effort", "\"huge\""},
+      {"chat_template_kwargs", "[]"},
+      {"chat_template_kwargs", R"({"tools": 1})"},
+  };
+  for (const auto& [field, value] : table)
+    EXPECT_EQ(refusal(fmt::format(",\"{}\":{}", field, value)), field + ": invalid_value")
+        << field << " " << value;
+  std::string many = "[";
+  for (int i = 0; i < 17; ++i) many += fmt::format("{}\"s{}\"", i ? "," : "", i);
+  EXPECT_EQ(refusal(",\"stop\":" + many + "]"), "stop: invalid_value");
+}
+
+TEST_F(ChatRequestTest, LooseSpellingsThatMeanSomethingAreTaken) {
+  EXPECT_EQ(parse(",\"max_tokens\":16.0").plan.common.max_tokens, 16);
+  EXPECT_EQ(parse(",\"max_tokens\":99,\"max_completion_tokens\":5").plan.common.max_tokens, 5);
+  EXPECT_EQ(parse(",\"max_tokens\":4611686018427387904").plan.common.max_tokens,
+            std::numeric_limits<int>::max());
+  EXPECT_EQ(parse(",\"temperature\":2.5").plan.common.sampling.temperature, 2.5);
+  EXPECT_TRUE(parse(",\"stop\":\"\"").plan.common.stop.empty());
+  EXPECT_TRUE(parse(",\"stop\":[]").plan.common.stop.empty());
+  EXPECT_EQ(parse(",\"stop\":[\"\",\"x\"]").plan.common.stop, std::vector<std::string>{"x"});
+  EXPECT_EQ(parse(",\"top_k\":-1").plan.common.sampling.top_k, 0);
+  const double tiny = parse(",\"top_p\":0").plan.common.sampling.top_p;
+  EXPECT_TRUE(tiny > 0 && tiny < 1e-6) << tiny;
+  EXPECT_EQ(parse(",\"repeat_penalty\":1.5").plan.common.sampling.repetition_penalty, 1.5);
+  const auto bias = parse(R"(,"logit_bias":{"5":-100,"6":false})").plan.common.sampling.logit_bias;
+  EXPECT_EQ(bias.at(5), -100);
+  EXPECT_LT(bias.at(6), -1e6);
+  EXPECT_EQ(parse(R"(,"logit_bias":[[7,2.5]])").plan.common.sampling.logit_bias.at(7), 2.5f);
+}
+
+TEST_F(ChatRequestTest, EverySixtyFourBitNumberIsASeedAndMinusOneAsksForARandomOne) {
+  const auto seed = [&](const auto* text) {
+    return parse(fmt::format(",\"seed\":{}", text)).plan.common.sampling.seed;
+  };
+  EXPECT_EQ(seed("0"), 0u);
+  EXPECT_EQ(seed("42"), 42u);
+  EXPECT_EQ(seed("9223372036854775808"), 9223372036854775808u);
+  EXPECT_EQ(seed("-2"), static_cast<std::uint64_t>(-2));
+  EXPECT_EQ(seed("-1"), std::nullopt);
+}
+
+TEST_F(ChatRequestTest, LogprobsComeInThreeSpellings) {
+  const auto both = [&](const std::string& fields) {
+    const auto request = parse(fields).plan.common;
+    return std::pair(request.logprobs, request.top_logprobs);
+  };
+  EXPECT_EQ(both(",\"logprobs\":true"), std::pair(true, 0));
+  EXPECT_EQ(both(",\"logprobs\":true,\"top_logprobs\":20"), std::pair(true, 20));
+  EXPECT_EQ(both(",\"logprobs\":3"), std::pair(true, 3));
+  EXPECT_EQ(both(",\"logprobs\":false,\"top_logprobs\":0"), std::pair(false, 0));
+}
+
+TEST_F(ChatRequestTest, FieldsThatWouldChangeTheAnswerAreRefusedUnlessTheyAskForNothing) {
+  const std::vector<std::pair<std::string, std::string>> refused = {
+      {"tools", R"([{"type":"function","function":{"name":"f"}}])"},
+      {"tool_choice", "\"required\""},
+      {"response_format", R"({"type":"json_object"})"},
+      {"response_format", R"({"type":"json_schema","json_schema":{}})"},
+      {"grammar", "\"root ::= x\""},
+      {"modalities", R"(["text","audio"])"},
+      {"audio", R"({"voice":"alloy"})"},
+      {"adapter", "\"a\""},
+      {"min_tokens", "3"},
+      {"mirostat", "2"},
+      {"continue_final_message", "true"}};
+  for (const auto& [field, value] : refused)
+    EXPECT_EQ(refusal(fmt::format(",\"{}\":{}", field, value)), field + ": unsupported_parameter") << value;
+  for (const auto* fine :
+       {"\"tools\":[]", "\"tool_choice\":\"none\"", "\"tool_choice\":\"auto\"", "\"min_tokens\":0",
+        "\"response_format\":{\"type\":\"text\"}", "\"modalities\":[\"text\"]", "\"typical_p\":1.0",
+        "\"mirostat\":0", "\"parallel_tool_calls\":true", "\"store\":true", "\"user\":\"u\"",
+        "\"metadata\":{\"a\":\"b\"}", "\"service_tier\":\"auto\"", "\"zzz_unknown\":1"})
+    EXPECT_EQ(refusal(std::string(",") + fine), "") << fine;
+}
+
+TEST_F(ChatRequestTest, TheModelMayBeNamedByIdAliasOrPlaceholder) {
+  for (const auto* name : {"", "org/tiny", "tiny", "default", "gpt-4o", "claude-3"})
+    EXPECT_EQ(refusal(fmt::format(",\"model\":\"{}\"", name)), "") << name;
+  EXPECT_EQ(refusal(",\"model\":\"other\""), "model: model_not_found");
+}
+
+TEST_F(ChatRequestTest, ContentMayBeTextPartsOrNull) {
+  const std::string want = "<|im_start|>user\nab<|im_end|>\n<|im_start|>assistant\n";
+  EXPECT_EQ(prompt_of(R"([{"role":"user","content":"ab"}])"), want);
+  EXPECT_EQ(
+      prompt_of(R"([{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}])"),
+      want);
+  EXPECT_EQ(prompt_of(R"([{"role":"user","content":"ab"},{"role":"assistant","content":null}])"),
+            "<|im_start|>user\nab<|im_end|>\n<|im_start|>assistant\n<|im_end|>\n<|im_start|>assistant\n");
+  EXPECT_EQ(message_refusal(R"([{"role":"user"}])"), "messages[0].content: invalid_value");
+  EXPECT_EQ(message_refusal(R"([{"role":"user","content":3}])"), "messages[0].content: invalid_value");
+  EXPECT_EQ(message_refusal(R"([{"role":"user","content":[{"type":"image_url","image_url":{"url":"x"}}]}])"),
+            "messages[0].content[0]: unsupported_parameter");
+}
+
+TEST_F(ChatRequestTest, MessagesThatAreNoneAreRefusedByPlace) {
+  EXPECT_EQ(refusal_of([&] { parse_chat_request("{}", model); }), "messages: invalid_value");
+  EXPECT_EQ(message_refusal("[]"), "messages: invalid_value");
+  EXPECT_EQ(message_refusal("\"hi\""), "messages: invalid_value");
+  EXPECT_EQ(message_refusal(R"(["hi"])"), "messages[0]: invalid_value");
+  EXPECT_EQ(message_refusal(R"([{"content":"x"}])"), "messages[0].role: invalid_value");
+  EXPECT_EQ(message_refusal(R"([{"role":"user","content":"x"},{"role":"banana","content":"x"}])"),
+            "messages[1].role: invalid_value");
+}
+
+// The developer role is the system role, unless the template has a form of its own for it; the text is never
+// lost.
+TEST_F(ChatRequestTest, DeveloperBecomesSystemUnlessTheTemplateNamesIt) {
+  const std::string messages = R"([{"role":"developer","content":"obey"},{"role":"user","content":"hi"}])";
+  EXPECT_NE(prompt_of(messages).find("<|im_start|>system\nobey<|im_end|>"), std::string::npos);
+  chat_template = text::ChatTemplate(std::string(kChatMl) + "{# developer #}", Json::object(), "template");
+  EXPECT_NE(prompt_of(messages).find("<|im_start|>developer\nobey<|im_end|>"), std::string::npos);
+}
+
+TEST_F(ChatRequestTest, ATemplateThatRaisesIsAnInvalidRequestWithItsMessage) {
+  chat_template =
+      text::ChatTemplate("{{ raise_exception('roles must alternate') }}", Json::object(), "template");
+  try {
+    parse("");
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::invalid_argument);
+    EXPECT_NE(std::string_view(e.what()).find("roles must alternate"), std::string_view::npos);
+  }
+}
+
+TEST_F(ChatRequestTest, ToolCallArgumentsReachTheTemplateAsObjects) {
+  chat_template =
+      text::ChatTemplate("{{ messages[0].tool_calls[0].function.arguments.x }}", Json::object(), "template");
+  EXPECT_EQ(prompt_of(R"([{"role":"assistant","tool_calls":[{"type":"function","id":"1","function":)"
+                      R"({"name":"f","arguments":"{\"x\": 42}"}}]}])"),
+            "42");
+}
+
+TEST_F(ChatRequestTest, TemplateVariablesComeFromTheRequest) {
+  chat_template = text::ChatTemplate(
+      "{{ enable_thinking }}/{{ reasoning_effort }}/{{ add_generation_prompt }}", Json::object(), "template");
+  const auto rendered = [&](const std::string& fields) {
+    return tokenizer.decode(parse(fields).plan.prompts[0]);
+  };
+  EXPECT_EQ(rendered(R"(,"chat_template_kwargs":{"enable_thinking":true},"reasoning_effort":"low")"),
+            "True/low/True");
+  EXPECT_EQ(rendered(R"(,"reasoning_effort":"none","add_generation_prompt":false)"), "False//False");
+}
+
+TEST_F(ChatRequestTest, APromptThatFillsTheContextIsRefusedWithBothNumbers) {
+  const auto tokens = static_cast<int>(parse("").plan.prompts[0].size());
+  model.context_length = tokens;
+  try {
+    parse(",\"max_tokens\":1");
+    FAIL();
+  } catch (const RequestError& e) {
+    EXPECT_EQ(e.fields().code, "context_length_exceeded");
+    EXPECT_NE(e.message().find("maximum context length"), std::string::npos);
+    EXPECT_NE(e.message().find(fmt::format("has {} tokens", tokens)), std::string::npos);
+    EXPECT_EQ(e.fields().extra["n_ctx"], tokens);
+  }
+  model.context_length = tokens + 1;
+  EXPECT_EQ(refusal(",\"max_tokens\":1000"), "") << "a limit past the context is clamped, not refused";
+}
+
+}  // namespace
+}  // namespace godwit::serve

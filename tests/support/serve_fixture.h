@@ -1,0 +1,117 @@
+// For tests of this module: a model of 258 byte-level tokens, an engine that plays scripted events, and a
+// peer.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "serve/context.h"
+#include "serve/request_error.h"
+#include "support/byte_tokenizer.h"
+
+namespace godwit::serve {
+
+inline constexpr int kImStart = 256;
+inline constexpr int kImEnd = 257;
+inline constexpr std::string_view kChatMl =
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
+
+class ScriptedGenerator final : public Generator {
+ public:
+  using Script = std::vector<decode::TokenEvent>;
+
+  std::unique_ptr<TokenSource> submit(decode::GenerationRequest request) override {
+    if (refusals > 0) {
+      --refusals;
+      fail(ErrorCode::overloaded, "engine", "the queue is full");
+    }
+    requests.push_back(std::move(request));
+    Script script = scripts.empty() ? Script() : scripts.front();
+    if (!scripts.empty()) scripts.pop_front();
+    return std::make_unique<Source>(*this, std::move(script));
+  }
+  // Row t favours token t + 1 by ten, so that tests can tell the rows apart.
+  std::vector<float> logits(const std::vector<int>& tokens) override {
+    std::vector<float> rows(tokens.size() * 258, 0.0f);
+    for (std::size_t t = 0; t < tokens.size(); ++t) rows[t * 258 + t + 1] = 10.0f;
+    return rows;
+  }
+
+  std::deque<Script> scripts;  // of the submissions to come; one that is used up never ends
+  std::vector<decode::GenerationRequest> requests;
+  int refusals = 0;     // so many submissions meet a full queue
+  int cancelled = 0;    // sources that were dropped before their last event
+  bool breaks = false;  // a script that is used up ends with Error{internal}
+
+ private:
+  class Source final : public TokenSource {
+   public:
+    Source(ScriptedGenerator& owner, Script script) : owner_(owner), script_(std::move(script)) {}
+    ~Source() override { owner_.cancelled += is_over_ ? 0 : 1; }
+    std::optional<decode::TokenEvent> next_for(double, bool& timed_out) override {
+      if (at_ == script_.size() && owner_.breaks) fail(ErrorCode::internal, "engine", "the step failed");
+      timed_out = at_ == script_.size();
+      if (timed_out) return std::nullopt;
+      is_over_ = script_[at_].finish != decode::FinishReason::none;
+      return script_[at_++];
+    }
+    decode::Timings timings() const override { return {.prompt_tokens = 3, .cached_tokens = 2}; }
+
+   private:
+    ScriptedGenerator& owner_;
+    Script script_;
+    std::size_t at_ = 0;
+    bool is_over_ = false;
+  };
+};
+
+// The events of an answer, a byte per token, the last of which ends it.
+inline ScriptedGenerator::Script spelled(std::string_view text, decode::FinishReason finish) {
+  ScriptedGenerator::Script script;
+  for (const char c : text) {
+    decode::TokenEvent event;
+    event.id = static_cast<unsigned char>(c);
+    event.text = std::string(1, c);
+    event.logprob = decode::TokenLogprob{event.id, -0.5};
+    event.top_logprobs = {{event.id, -0.5}, {event.id ^ 1, -1.5}};
+    script.push_back(std::move(event));
+  }
+  if (!script.empty()) script.back().finish = finish;
+  return script;
+}
+
+struct ServeFixture : ::testing::Test {
+  ServeFixture() {
+    model.id = "org/tiny";
+    model.aliases = {"tiny"};
+    model.fingerprint = "fp_0";
+    model.context_length = 512;
+    model.vocabulary = 258;
+    model.tokenizer = &tokenizer;
+    model.chat_template = &chat_template;
+  }
+
+  text::Tokenizer tokenizer = testing::byte_tokenizer();
+  text::ChatTemplate chat_template{std::string(kChatMl), Json::object(), "template"};
+  ServedModel model;
+  ScriptedGenerator generator;
+  Context context{
+      .model = model, .generator = generator, .access = {}, .now_unix = [] { return 1234; }, .log = {}};
+};
+
+// Runs `body` and returns the RequestError it throws, as "param: code"; "" when there is none.
+template <typename Body>
+std::string refusal_of(Body&& body) {
+  try {
+    body();
+  } catch (const RequestError& e) {
+    return e.fields().param + ": " + e.fields().code;
+  }
+  return "";
+}
+
+}  // namespace godwit::serve
