@@ -1,0 +1,45 @@
+#include "cli/prompt.h"
+
+#include <charconv>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+
+#include "base/error.h"
+
+namespace godwit::cli {
+
+std::vector<int> parse_token_list(std::string_view text) {
+  std::vector<int> tokens;
+  std::size_t begin = 0;
+  while (true) {
+    const std::size_t comma = std::min(text.find(',', begin), text.size());
+    const std::string_view part = text.substr(begin, comma - begin);
+    int token = 0;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), token);
+    if (error != std::errc() || end != part.data() + part.size())
+      fail(ErrorCode::invalid_argument, "cli",
+           "--tokens: \"{}\" is not a token id (a list such as 1,2,3 is needed)", part);
+    tokens.push_back(token);
+    if (comma == text.size()) return tokens;
+    begin = comma + 1;
+  }
+}
+
+std::string read_text(const std::string& path) {
+  if (path == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
+  std::ifstream file(path, std::ios::binary);
+  if (!file) fail(ErrorCode::not_found, "cli", "{}: cannot be opened", path);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (file.bad()) fail(ErrorCode::io, "cli", "{}: cannot be read", path);
+  return text;
+}
+
+std::vector<int> chat_tokens(const models::ModelBundle& model, const Json& messages) {
+  text::ChatInput input;
+  input.messages = messages;
+  const std::string text = model.need_chat_template().render(input);
+  return model.need_tokenizer().encode(text, {.add_special_tokens = false});
+}
+
+}  // namespace godwit::cli
