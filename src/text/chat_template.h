@@ -1,4 +1,5 @@
-// Jinja chat templates rendered byte for byte as transformers does with jinja2, over the Rust crate `minijinja`.
+// Jinja chat templates rendered byte for byte as transformers does with jinja2, over the Rust crate
+// `minijinja`.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +14,10 @@ namespace godwit::text {
 
 struct ChatInput {
   Json messages = Json::array();
-  Json tools;                     // null: none
-  Json documents;                 // null: none
+  Json tools;      // null: none
+  Json documents;  // null: none
   bool add_generation_prompt = true;
-  Json extra = Json::object();    // chat_template_kwargs: enable_thinking, ...
+  Json extra = Json::object();  // chat_template_kwargs: enable_thinking, ...
 };
 
 class ChatTemplate {
@@ -29,8 +30,8 @@ class ChatTemplate {
   ChatTemplate& operator=(ChatTemplate&&) noexcept;
   ~ChatTemplate();
 
-  // raise_exception in the template and every other render failure is Error{invalid_argument} with message and line.
-  // Work is bounded (fuel), so a hostile template ends with an error.
+  // raise_exception in the template and every other render failure is Error{invalid_argument} with message
+  // and line. Work is bounded (fuel), so a hostile template ends with an error.
   std::string render(const ChatInput& input) const;
   const std::string& source() const;
 

@@ -1,5 +1,5 @@
-// Token ids arrive one at a time; text leaves in pieces that are final: it never shrinks and no piece ends inside a
-// character. Works on bytes, so it holds for byte-level and byte-fallback vocabularies alike.
+// Token ids arrive one at a time; text leaves in pieces that are final: it never shrinks and no piece ends
+// inside a character. Works on bytes, so it holds for byte-level and byte-fallback vocabularies alike.
 #pragma once
 
 #include <memory>
@@ -11,14 +11,16 @@ namespace godwit::text {
 
 class Detokenizer {
  public:
-  // `tokenizer` must outlive the detokenizer.
-  explicit Detokenizer(const Tokenizer& tokenizer);
+  // `tokenizer` must outlive the detokenizer. Special tokens add no text unless `show_special_tokens`.
+  explicit Detokenizer(const Tokenizer& tokenizer, bool show_special_tokens = false);
   ~Detokenizer();
   Detokenizer(Detokenizer&&) noexcept;
 
-  // The text that became certain with this token (may be empty). Invalid bytes become U+FFFD by maximal subpart.
+  // The text that became certain with this token (may be empty). Invalid bytes become U+FFFD: one for each
+  // maximal subpart, or, for the <0xNN> tokens of SentencePiece vocabularies, one for each byte as that
+  // library does. An id that no token has (a padded logits row) is Error{invalid_argument}.
   std::string add(int id);
-  // What is still held back; a pending partial character becomes one U+FFFD.
+  // What is still held back, as U+FFFD by the same rule.
   std::string finish();
 
  private:

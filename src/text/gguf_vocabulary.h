@@ -1,4 +1,5 @@
-// The tokenizer part of a GGUF header as plain values (families.md 13.8). The opener fills it; text knows no files.
+// The tokenizer part of a GGUF header as plain values (families.md 13.8). The opener fills it; text knows no
+// files.
 #pragma once
 
 #include <optional>
@@ -11,10 +12,14 @@ struct GgufVocabulary {
   std::string model;  // tokenizer.ggml.model: gpt2, llama, t5, gemma4, ...
   std::string pre;    // tokenizer.ggml.pre, empty when absent
   std::vector<std::string> tokens;
-  std::vector<float> scores;    // empty or one per token
-  std::vector<int> token_types;  // empty or one per token; 1 normal 2 unknown 3 control 4 user defined 5 unused 6 byte
+  std::vector<float> scores;  // empty or one per token
+  std::vector<int>
+      token_types;  // empty or one per token; 1 normal 2 unknown 3 control 4 user defined 5 unused 6 byte
   std::vector<std::string> merges;
   std::optional<int> bos_id, eos_id, eot_id, eom_id, unknown_id, padding_id;
+  // tokenizer.ggml.precompiled_charsmap: the character normaliser of a SentencePiece model, empty when
+  // absent.
+  std::vector<unsigned char> precompiled_charsmap;
   std::optional<bool> add_bos, add_eos, add_space_prefix, remove_extra_whitespaces;
 };
 

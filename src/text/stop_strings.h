@@ -1,5 +1,5 @@
-// Finds the earliest of several stop strings in text that arrives in pieces, holding back only what could still become
-// the start of one. Streamed text equals the text of one whole call, for every split.
+// Finds the earliest of several stop strings in text that arrives in pieces, holding back only what could
+// still become the start of one. Streamed text equals the text of one whole call, for every split.
 #pragma once
 
 #include <optional>

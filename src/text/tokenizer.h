@@ -1,4 +1,5 @@
-// Text <-> token ids, over the Rust crate `tokenizers`. Immutable after construction; const methods are thread-safe.
+// Text <-> token ids, over the Rust crate `tokenizers`. Immutable after construction; const methods are
+// thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@
 namespace godwit::text {
 
 struct EncodeOptions {
-  bool add_special_tokens = true;   // run the post-processor (BOS, ...); false for rendered chat templates
+  bool add_special_tokens = true;    // run the post-processor (BOS, ...); false for rendered chat templates
   bool parse_special_tokens = true;  // control tokens spelled in the text become their ids
 };
 
@@ -24,7 +25,8 @@ class Tokenizer {
   // From a tokenizer.json. Throws Error{not_found, corrupt_file} naming the file.
   static Tokenizer from_file(const std::filesystem::path& tokenizer_json);
   static Tokenizer from_json(std::string_view json, std::string_view origin);
-  // Rebuilt from GGUF metadata (families.md 13.8). An unknown model or pre-tokenizer is Error{unsupported} naming it.
+  // Rebuilt from GGUF metadata (families.md 13.8). An unknown model or pre-tokenizer is Error{unsupported}
+  // naming it.
   static Tokenizer from_gguf(const GgufVocabulary& vocabulary, std::string_view origin);
 
   Tokenizer(Tokenizer&&) noexcept;
@@ -33,14 +35,17 @@ class Tokenizer {
 
   // Invalid UTF-8 is Error{invalid_argument} naming the byte offset.
   std::vector<int> encode(std::string_view text, const EncodeOptions& options = {}) const;
-  // Whole text; bytes that form no character become U+FFFD. Ids outside the vocabulary are Error{invalid_argument}.
+  // Whole text; bytes that form no character become U+FFFD. Ids outside the vocabulary are
+  // Error{invalid_argument}.
   std::string decode(std::span<const int> ids, bool skip_special_tokens = true) const;
 
   int vocabulary_size() const;  // largest id + 1
   std::optional<int> id_of(std::string_view token) const;
-  // The token as stored in the vocabulary ("Ġhello", "▁hi", "<0x0A>"); nullopt for holes and ids out of range.
+  // The token as stored in the vocabulary ("Ġhello", "▁hi", "<0x0A>"); nullopt for holes and ids out of
+  // range.
   std::optional<std::string> token_of(int id) const;
-  // The raw bytes that the token adds to a text (byte-level and byte-fallback tokens resolved); empty for special tokens.
+  // The raw bytes that the token adds to a text (byte-level and byte-fallback tokens resolved); empty for
+  // special tokens.
   std::string bytes_of(int id) const;
   bool is_special(int id) const;
 

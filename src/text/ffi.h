@@ -1,0 +1,74 @@
+// The C border to the Rust crate in rust/: opaque handles, explicit lengths, no panic and no exception
+// crosses it.
+//
+// Every call returns a GodwitStatus. On anything but `godwit_ok` the out-parameters are untouched and `error`
+// holds a message in UTF-8 (free it with godwit_bytes_free). Handles are immutable once made, so const calls
+// may run on any number of threads; a matcher is owned by one thread at a time.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum GodwitStatus {
+  godwit_ok = 0,
+  godwit_invalid_argument = 1,  // the text, ids or values handed in cannot be served
+  godwit_corrupt = 2,           // a tokenizer, template or grammar that does not parse
+  godwit_internal = 3,          // a panic on the Rust side, caught at the border
+} GodwitStatus;
+
+// Memory owned by the library. `data` may be null when `size` is 0.
+typedef struct GodwitBytes {
+  uint8_t* data;
+  size_t size;
+} GodwitBytes;
+typedef struct GodwitIds {
+  uint32_t* data;
+  size_t size;
+} GodwitIds;
+
+void godwit_bytes_free(GodwitBytes bytes);
+void godwit_ids_free(GodwitIds ids);
+
+// ---- tokenizer: the crate `tokenizers`
+typedef struct GodwitTokenizer GodwitTokenizer;
+
+enum {
+  godwit_add_special = 1,    // run the post-processor (BOS, EOS, ...)
+  godwit_parse_special = 2,  // control tokens spelled in the text become their ids
+};
+
+// `json`: the content of a tokenizer.json.
+GodwitStatus godwit_tokenizer_new(const char* json, size_t size, GodwitTokenizer** tokenizer,
+                                  GodwitBytes* error);
+void godwit_tokenizer_free(GodwitTokenizer* tokenizer);
+GodwitStatus godwit_tokenizer_encode(const GodwitTokenizer* tokenizer, const char* text, size_t size,
+                                     unsigned flags, GodwitIds* ids, GodwitBytes* error);
+// Calls `visit` once per token: its id, its text as stored, and whether it is a special added token.
+typedef void (*GodwitVisitToken)(void* context, uint32_t id, const char* token, size_t size, int special);
+GodwitStatus godwit_tokenizer_visit(const GodwitTokenizer* tokenizer, GodwitVisitToken visit, void* context,
+                                    GodwitBytes* error);
+// The decoder, pre-tokenizer and model type of the file as JSON: {"decoder": ..., "pre_tokenizer": ...,
+// "model": "BPE"}.
+GodwitStatus godwit_tokenizer_describe(const GodwitTokenizer* tokenizer, GodwitBytes* json,
+                                       GodwitBytes* error);
+// What the decoder of the file makes of these tokens (used where decoding is not a plain sum of bytes).
+GodwitStatus godwit_tokenizer_decode(const GodwitTokenizer* tokenizer, const uint32_t* ids, size_t size,
+                                     int skip_special, GodwitBytes* text, GodwitBytes* error);
+
+// ---- chat templates: the crate `minijinja` with the value semantics of Python
+typedef struct GodwitTemplate GodwitTemplate;
+
+GodwitStatus godwit_template_new(const char* source, size_t size, GodwitTemplate** chat_template,
+                                 GodwitBytes* error);
+void godwit_template_free(GodwitTemplate* chat_template);
+// `variables`: a JSON object of everything the template sees. `now`: seconds since 1970, for strftime_now.
+GodwitStatus godwit_template_render(const GodwitTemplate* chat_template, const char* variables, size_t size,
+                                    int64_t now, GodwitBytes* text, GodwitBytes* error);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,6 @@
+//! Tokenizers, chat templates and grammar masks for the C++ side. The border is src/text/ffi.h; nothing here panics
+//! across it.
+
+mod border;
+mod chat_template;
+mod tokenizer;
