@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "base/checked.h"
@@ -212,10 +213,16 @@ GetResult from_cache_only(const GetRequest& request, const HubOptions& options) 
   if (snapshot.empty())
     fail(ErrorCode::network, "hub", "HF_HUB_OFFLINE is set and {} (revision {}) is not in {}", request.repo,
          request.revision, options.cache_root.string());
-  const FolderCheck check = check_folder(snapshot);
-  if (!check.problems.empty())
+  std::string fault;
+  if (const auto& file = request.choice.file; file.empty()) {
+    const FolderCheck check = check_folder(snapshot);
+    if (!check.problems.empty()) fault = check.problems.front();
+  } else if (std::error_code error; !fs::is_regular_file(snapshot / file, error)) {
+    fault = file + " is missing";
+  }
+  if (!fault.empty())
     fail(ErrorCode::network, "hub", "HF_HUB_OFFLINE is set and {} is incomplete here: {}", request.repo,
-         check.problems.front());
+         fault);
   return {.repo = request.repo,
           .revision = request.revision,
           .commit = snapshot.filename().string(),

@@ -347,6 +347,9 @@ TEST_F(Download, OfflineOpensNoConnection) {
   get();
   const int before = hub_.connections();
   EXPECT_EQ(get(with).snapshot, repo_folder() / "snapshots" / kCommit);
+  auto one_file = request();
+  one_file.choice.file = "other.gguf";
+  EXPECT_EQ(code_of([&] { hub::get_repository(one_file, with, {}, {}, {}); }), ErrorCode::network);
   EXPECT_EQ(hub_.connections(), before);
 }
 
