@@ -14,6 +14,7 @@ function(godwit_module name)
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   list(FILTER benches INCLUDE REGEX "_bench\\.cpp$")
 
+  godwit_level_flags(sources)
   if(sources)
     add_library(godwit_${name} STATIC ${sources})
     target_link_libraries(godwit_${name} PUBLIC godwit_flags ${ARG_DEPS})

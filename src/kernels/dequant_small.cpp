@@ -69,7 +69,7 @@ void iq4_nl(Bytes block, float* out) {
 void mxfp4(Bytes block, float* out) {
   // Twice the E2M1 values times half the scale: 2^(e - 128) stays finite for e = 255 and is subnormal for e
   // < 2.
-  static constexpr float kDoubled[16] = {0, 1, 2, 3, 4, 6, 8, 12, -0.0f, -1, -2, -3, -4, -6, -8, -12};
+  static constexpr float kDoubled[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
   const std::uint32_t e = block[0];
   const float half_scale = std::bit_cast<float>(e < 2 ? 0x00200000u << e : (e - 1) << 23);
   for_nibbles(block + 1, out, [half_scale](int, int q) { return half_scale * kDoubled[q]; });

@@ -1,0 +1,34 @@
+// Rows of activations as int8: the right-hand side of the quantized matmul. A row is cut into groups of 32;
+// each group is quantized by itself, so a row's bytes depend on that row alone.
+//
+//   scale = max|x| / 127,  q = x * (127 / max|x|) rounded to nearest, ties to even, within [-127, 127]
+//   sum = scale * (q0 + ... + q31), half_sums = the integer sums of the first and the second sixteen
+//
+// A group whose largest magnitude is below 2^-100 becomes zero. A NaN or an infinity makes its group's scale
+// NaN, so that it shows in every output instead of turning into a number.
+#pragma once
+
+#include <cstdint>
+
+namespace godwit::kernels {
+
+inline constexpr std::int64_t kActivationGroup = 32;
+
+// Views of quantized rows; n is the row length, a multiple of 32, the same for all.
+struct Activations {
+  const std::int8_t* values;      // [rows, n]
+  const float* scales;            // [rows, n/32]
+  const float* sums;              // [rows, n/32]
+  const std::int32_t* half_sums;  // [rows, n/16]
+};
+
+struct QuantizeRowsArgs {
+  const float* x;  // [rows, n], rows x_stride apart
+  std::int64_t rows, n, x_stride;
+  std::int8_t* values;
+  float* scales;
+  float* sums;
+  std::int32_t* half_sums;
+};
+
+}  // namespace godwit::kernels

@@ -1,0 +1,256 @@
+// The body of attention.h. A band of query rows (query, head) that share a KV head walks the blocks together,
+// so each block is read from memory once for all of them; inside a block, tiles of kTileRows rows share the
+// loads.
+#pragma once
+
+#include "kernels/attention.h"
+#include "kernels/exp-inl.h"
+#include "kernels/level.h"
+
+namespace godwit::kernels {
+namespace {
+
+template <class V>
+struct ReadF32 {
+  using Element = float;
+  static V load(const float* p) { return V::load(p); }
+};
+template <class V>
+struct ReadF16 {
+  using Element = std::uint16_t;
+  static V load(const std::uint16_t* p) { return V::load_f16(p); }
+};
+template <class V>
+struct ReadBf16 {
+  using Element = std::uint16_t;
+  static V load(const std::uint16_t* p) { return V::load_bf16(p); }
+};
+
+inline constexpr int kBandRows = 8;
+
+// One query row of the band: its inputs, its running state, and its share of the current block.
+struct QueryRow {
+  const float* q;
+  float* out;
+  Interval interval;
+  float maximum, total;               // running softmax state over the blocks so far
+  float weighted[kMaxHeadDim];        // running sum of e * v
+  std::int64_t first, last;           // visible slots of the current block
+  float weights[kBlockPositions];     // scores, then e, of the current block
+  float block_weighted[kMaxHeadDim];  // sum of e * v within the current block
+};
+
+// Scores of all 64 slots for `kRows` rows; slots past an interval get meaningless values, masked later.
+template <class V, class Read, int kRows>
+void score_tile(QueryRow* rows, const typename Read::Element* keys, std::int64_t head_dim, float scale) {
+  constexpr int kWide = V::kTileVectors;
+  for (std::int64_t slot = 0; slot < kBlockPositions; slot += 16 * kWide) {
+    V sums[kRows][kWide];
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; r++)
+#pragma GCC unroll 4
+      for (int w = 0; w < kWide; w++) sums[r][w] = V::zero();
+    for (std::int64_t d = 0; d < head_dim; d++) {
+      V key[kWide];
+#pragma GCC unroll 4
+      for (int w = 0; w < kWide; w++) key[w] = Read::load(keys + d * kBlockPositions + slot + 16 * w);
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; r++) {
+        const V q = V::set1(rows[r].q[d]);
+#pragma GCC unroll 4
+        for (int w = 0; w < kWide; w++) sums[r][w] = V::fma(q, key[w], sums[r][w]);
+      }
+    }
+    for (int r = 0; r < kRows; r++)
+#pragma GCC unroll 4
+      for (int w = 0; w < kWide; w++) (sums[r][w] * V::set1(scale)).store(rows[r].weights + slot + 16 * w);
+  }
+}
+
+// Turns the row's scores into e = exp(score - m) of this block; returns m, leaves the sum in *total.
+template <class V>
+float soften(QueryRow& row, float* total) {
+  const V lowest = V::set1(-__builtin_huge_valf());
+  const V first = V::set1(static_cast<float>(row.first)), last = V::set1(static_cast<float>(row.last));
+  V scores[4], largest = lowest;
+  for (int w = 0; w < 4; w++) {
+    const V slot = V::iota() + V::set1(static_cast<float>(16 * w));
+    const V score = V::where_less(slot, last, V::load(row.weights + 16 * w), lowest);
+    scores[w] = V::where_less(slot, first, lowest, score);
+    largest = V::max(largest, scores[w]);
+  }
+  const float m = largest.maximum();
+  V sum = V::zero();
+  for (int w = 0; w < 4; w++) {
+    const V e = exp(scores[w] - V::set1(m));
+    e.store(row.weights + 16 * w);
+    sum = sum + e;
+  }
+  *total = sum.sum();
+  return m;
+}
+
+// block_weighted += e * v over slots [begin, end), ascending, for `kRows` rows.
+template <class V, class Read, int kRows>
+void weigh_values(QueryRow* rows, const typename Read::Element* values, std::int64_t head_dim,
+                  std::int64_t begin, std::int64_t end) {
+  constexpr int kWide = V::kTileVectors;
+  std::int64_t d = 0;
+  const auto columns = [&]<int kVectors>() {
+    V sums[kRows][kVectors];
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; r++)
+#pragma GCC unroll 4
+      for (int w = 0; w < kVectors; w++) sums[r][w] = V::load(rows[r].block_weighted + d + 16 * w);
+    for (std::int64_t slot = begin; slot < end; slot++) {
+      V value[kVectors];
+#pragma GCC unroll 4
+      for (int w = 0; w < kVectors; w++) value[w] = Read::load(values + slot * head_dim + d + 16 * w);
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; r++) {
+        const V e = V::set1(rows[r].weights[slot]);
+#pragma GCC unroll 4
+        for (int w = 0; w < kVectors; w++) sums[r][w] = V::fma(e, value[w], sums[r][w]);
+      }
+    }
+    for (int r = 0; r < kRows; r++)
+#pragma GCC unroll 4
+      for (int w = 0; w < kVectors; w++) sums[r][w].store(rows[r].block_weighted + d + 16 * w);
+  };
+  for (; d + 16 * kWide <= head_dim; d += 16 * kWide) columns.template operator()<kWide>();
+  for (; d < head_dim; d += 16) columns.template operator()<1>();
+}
+
+template <class V>
+void merge_block(QueryRow& row, std::int64_t head_dim, float block_maximum, float block_total) {
+  const V larger = V::max(V::set1(row.maximum), V::set1(block_maximum));
+  const V keep = exp(V::set1(row.maximum) - larger), take = exp(V::set1(block_maximum) - larger);
+  row.maximum = larger.first();
+  row.total = V::fma(V::set1(row.total), keep, V::set1(block_total) * take).first();
+  for (std::int64_t d = 0; d < head_dim; d += 16)
+    V::fma(V::load(row.weighted + d), keep, V::load(row.block_weighted + d) * take).store(row.weighted + d);
+}
+
+// Adds one block to `kRows` rows. Slots that all rows see are weighed together, the ragged ends row by row:
+// the order within a row is the same either way.
+template <class V, class Read, int kRows>
+void attend_tile(const AttentionArgs& a, QueryRow* rows, std::int64_t block, std::int64_t kv_head) {
+  using Element = typename Read::Element;
+  const std::int64_t plane = kv_head * a.head_dim * kBlockPositions, origin = block * kBlockPositions;
+  std::int64_t begin = 0, end = kBlockPositions;
+  bool any = false;
+  for (int r = 0; r < kRows; r++) {
+    QueryRow& row = rows[r];
+    row.first = row.interval.lo > origin ? row.interval.lo - origin : 0;
+    row.last = row.interval.hi < origin + kBlockPositions ? row.interval.hi - origin : kBlockPositions;
+    if (row.first >= row.last) row.first = row.last = 0;
+    any = any || row.first < row.last;
+    begin = row.first > begin ? row.first : begin;
+    end = row.last < end ? row.last : end;
+  }
+  if (!any) return;
+  score_tile<V, Read, kRows>(rows, static_cast<const Element*>(a.key_blocks[block]) + plane, a.head_dim,
+                             a.scale);
+  const Element* values = static_cast<const Element*>(a.value_blocks[block]) + plane;
+  float maxima[kRows] = {}, totals[kRows] = {};
+  for (int r = 0; r < kRows; r++) {
+    if (rows[r].first == rows[r].last) continue;
+    maxima[r] = soften<V>(rows[r], &totals[r]);
+    for (std::int64_t d = 0; d < a.head_dim; d += 16) V::zero().store(rows[r].block_weighted + d);
+    weigh_values<V, Read, 1>(rows + r, values, a.head_dim, rows[r].first, begin < end ? begin : rows[r].last);
+  }
+  if (begin < end) weigh_values<V, Read, kRows>(rows, values, a.head_dim, begin, end);
+  for (int r = 0; r < kRows; r++) {
+    if (rows[r].first == rows[r].last) continue;
+    if (begin < end) weigh_values<V, Read, 1>(rows + r, values, a.head_dim, end, rows[r].last);
+    merge_block<V>(rows[r], a.head_dim, maxima[r], totals[r]);
+  }
+}
+
+template <class V, class Read>
+void attend_tiles(const AttentionArgs& a, QueryRow* rows, int count, std::int64_t block,
+                  std::int64_t kv_head) {
+  static_assert(V::kTileRows == 2 || V::kTileRows == 4);
+  for (int r = 0; r < count;) {
+    const int left = count - r;
+    if constexpr (V::kTileRows == 4) {
+      if (left >= 4) {
+        attend_tile<V, Read, 4>(a, rows + r, block, kv_head);
+        r += 4;
+        continue;
+      }
+      if (left == 3) {
+        attend_tile<V, Read, 3>(a, rows + r, block, kv_head);
+        return;
+      }
+    }
+    if (left >= 2) {
+      attend_tile<V, Read, 2>(a, rows + r, block, kv_head);
+    } else {
+      attend_tile<V, Read, 1>(a, rows + r, block, kv_head);
+    }
+    r += 2;
+  }
+}
+
+template <class V, class Read>
+void attend_band(const AttentionArgs& a, QueryRow* rows, int count, std::int64_t kv_head) {
+  std::int64_t lo = rows[0].interval.lo, hi = rows[0].interval.hi;
+  for (int r = 0; r < count; r++) {
+    QueryRow& row = rows[r];
+    row.maximum = -__builtin_huge_valf();
+    row.total = 0.0f;
+    for (std::int64_t d = 0; d < a.head_dim; d += 16) V::zero().store(row.weighted + d);
+    lo = row.interval.lo < lo ? row.interval.lo : lo;
+    hi = row.interval.hi > hi ? row.interval.hi : hi;
+  }
+  for (std::int64_t block = lo / kBlockPositions; block * kBlockPositions < hi; block++)
+    attend_tiles<V, Read>(a, rows, count, block, kv_head);
+  for (int r = 0; r < count; r++) {
+    const bool is_empty = rows[r].interval.lo >= rows[r].interval.hi;
+    const V total = V::set1(is_empty ? 1.0f : rows[r].total);
+    for (std::int64_t d = 0; d < a.head_dim; d += 16)
+      (V::load(rows[r].weighted + d) / total).store(rows[r].out + d);
+  }
+}
+
+template <class V, class Read>
+void attend_heads(const AttentionArgs& a) {
+  const std::int64_t group = a.heads / a.kv_heads;
+  QueryRow rows[kBandRows];
+  for (std::int64_t head = a.head_begin; head < a.head_end;) {
+    const std::int64_t kv_head = head / group, group_end = (kv_head + 1) * group;
+    const std::int64_t end = group_end < a.head_end ? group_end : a.head_end;
+    int count = 0;
+    for (std::int64_t query = a.query_begin; query < a.query_end; query++)
+      for (std::int64_t h = head; h < end; h++) {
+        rows[count].q = a.q + query * a.q_stride + h * a.head_dim;
+        rows[count].out = a.out + query * a.out_stride + h * a.head_dim;
+        rows[count].interval = a.intervals[query];
+        if (++count < kBandRows) continue;
+        attend_band<V, Read>(a, rows, count, kv_head);
+        count = 0;
+      }
+    if (count > 0) attend_band<V, Read>(a, rows, count, kv_head);
+    head = end;
+  }
+}
+
+template <class V>
+Level attention_body(const AttentionArgs& a) {
+  switch (a.type) {
+    case KvType::f32:
+      attend_heads<V, ReadF32<V>>(a);
+      break;
+    case KvType::f16:
+      attend_heads<V, ReadF16<V>>(a);
+      break;
+    case KvType::bf16:
+      attend_heads<V, ReadBf16<V>>(a);
+      break;
+  }
+  return V::kLevel;
+}
+
+}  // namespace
+}  // namespace godwit::kernels

@@ -1,0 +1,35 @@
+#include "kernels/exp-inl.h"
+
+#include "kernels/kernel_test_support.h"
+#include "kernels/lanes_scalar-inl.h"
+
+namespace godwit::kernels {
+namespace {
+
+float exp_of(float x) { return exp(ScalarLanes::set1(x)).first(); }
+
+// Every level computes these bits (kernels that use exp are compared level by level), so one body is
+// measured.
+TEST(Exp, is_within_its_stated_error_of_the_double_value) {
+  double worst = 0;
+  for (float x = -87.33f; x < 88.37f; x += 0.00037f) {
+    const double want = std::exp(static_cast<double>(x));
+    worst = std::max(worst, std::abs(exp_of(x) - want) / want);
+  }
+  EXPECT_LT(worst, 1.2e-7);
+  RecordProperty("worst_relative_error", std::to_string(worst * 1e9) + "e-9");
+}
+
+TEST(Exp, has_exact_ends) {
+  const float inf = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(exp_of(0.0f), 1.0f);
+  EXPECT_EQ(exp_of(-0.0f), 1.0f);
+  EXPECT_EQ(exp_of(-inf), 0.0f);
+  EXPECT_EQ(exp_of(-1000.0f), 0.0f);
+  EXPECT_EQ(exp_of(inf), inf);
+  EXPECT_EQ(exp_of(100.0f), inf);
+  EXPECT_TRUE(std::isnan(exp_of(std::nanf(""))));
+}
+
+}  // namespace
+}  // namespace godwit::kernels

@@ -1,0 +1,117 @@
+#include "kernels/level.h"
+
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "base/error.h"
+#include "kernels/kernel_test_support.h"
+
+namespace godwit::kernels {
+namespace {
+
+// The kernel's own view of the processor: flags that the operating system does not support are left out
+// there.
+std::set<std::string> flags_of_this_machine() {
+  std::ifstream file("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(file, line))
+    if (line.rfind("flags", 0) == 0) {
+      std::istringstream words(line.substr(line.find(':') + 1));
+      return {std::istream_iterator<std::string>(words), {}};
+    }
+  return {};
+}
+
+bool has_all(const std::set<std::string>& flags, std::initializer_list<const char*> wanted) {
+  for (const char* flag : wanted)
+    if (!flags.count(flag)) return false;
+  return true;
+}
+
+#if defined(__linux__) && defined(__x86_64__)
+TEST(Level, detection_agrees_with_the_operating_system) {
+  const auto flags = flags_of_this_machine();
+  ASSERT_FALSE(flags.empty());
+  const bool avx2 = has_all(flags, {"avx2", "fma", "f16c"});
+  const bool avx512 = avx2 && has_all(flags, {"avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_vnni"});
+  EXPECT_TRUE(is_runnable(Level::scalar));
+  EXPECT_EQ(is_runnable(Level::avx2), avx2);
+  EXPECT_EQ(is_runnable(Level::avx512), avx512);
+  EXPECT_EQ(best_level(), avx512 ? Level::avx512 : avx2 ? Level::avx2 : Level::scalar);
+}
+#endif
+
+TEST(Level, names_go_both_ways_and_an_unknown_one_is_an_error) {
+  for (const Level level : kLevels) EXPECT_EQ(level_from_name(level_name(level)), level);
+  EXPECT_THROW(level_from_name("sse9"), Error);
+  EXPECT_THROW(level_from_name(""), Error);
+}
+
+TEST(Level, a_level_that_cannot_run_is_refused_instead_of_replaced) {
+  for (const Level level : kLevels) {
+    if (is_runnable(level)) {
+      EXPECT_EQ(kernels_for(level).level, level);
+    } else {
+      EXPECT_THROW(kernels_for(level), Error);
+    }
+  }
+}
+
+// Each kernel says which body ran; one address for two levels would be a substitution.
+void expect_own_bodies(Level level) {
+  const KernelTable& table = kernels_for(level);
+  float x[32] = {}, sums[1], scales[1], y[16] = {}, one[16] = {};
+  std::int8_t values[32];
+  std::int32_t half_sums[2];
+  std::int64_t index = 0;
+  EXPECT_EQ(table.rms_norm({x, x, x, 1, 16, 16, 16, 1e-5f}), level);
+  EXPECT_EQ(table.rope({x, one, one, 1, 1, 16, 16, 16}), level);
+  EXPECT_EQ(table.gated({Activation::silu, x, x, x, 1, 16, 16, 16, 16}), level);
+  EXPECT_EQ(table.add({x, x, x, 16}), level);
+  EXPECT_EQ(table.argmax({x, 16, &index}), level);
+  EXPECT_EQ(table.quantize_rows({x, 1, 32, 32, values, scales, sums, half_sums}), level);
+  const Buffer<std::byte> packed(packed_bytes({BlockFormat::q8_0, 16, 32}));
+  EXPECT_EQ(table.quant_matmul({{BlockFormat::q8_0, 16, 32},
+                                packed.data(),
+                                {values, scales, sums, half_sums},
+                                y,
+                                16,
+                                0,
+                                1,
+                                0,
+                                1,
+                                false}),
+            level);
+  const Interval none{0, 0};
+  EXPECT_EQ(table.attention({x, y, &none, nullptr, nullptr, KvType::f32, 1, 1, 16, 0, 1, 0, 1, 16, 16, 1.0f}),
+            level);
+  for (const Level other : runnable_levels()) {
+    if (other == level) continue;
+    const KernelTable& theirs = kernels_for(other);
+    EXPECT_NE(table.rms_norm, theirs.rms_norm);
+    EXPECT_NE(table.rope, theirs.rope);
+    EXPECT_NE(table.gated, theirs.gated);
+    EXPECT_NE(table.add, theirs.add);
+    EXPECT_NE(table.argmax, theirs.argmax);
+    EXPECT_NE(table.quantize_rows, theirs.quantize_rows);
+    EXPECT_NE(table.quant_matmul, theirs.quant_matmul);
+    EXPECT_NE(table.attention, theirs.attention);
+  }
+}
+
+TEST(Level, scalar_runs_its_own_bodies) { expect_own_bodies(Level::scalar); }
+
+// Not a missing dependency but a statement about this machine: the report must not count the level as tested.
+TEST(Level, avx2_runs_its_own_bodies) {
+  if (!is_runnable(Level::avx2)) GTEST_SKIP() << "NOT TESTED: this machine cannot run avx2";
+  expect_own_bodies(Level::avx2);
+}
+TEST(Level, avx512_runs_its_own_bodies) {
+  if (!is_runnable(Level::avx512)) GTEST_SKIP() << "NOT TESTED: this machine cannot run avx512";
+  expect_own_bodies(Level::avx512);
+}
+
+}  // namespace
+}  // namespace godwit::kernels

@@ -1,0 +1,20 @@
+// From a level to its kernels. Not for files built with ISA flags.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "kernels/kernel_table.h"
+
+namespace godwit::kernels {
+
+// The kernels of `level`. Throws Error{unsupported} when this machine or this build cannot run it: never
+// another level in silence.
+const KernelTable& kernels_for(Level level);
+
+// "scalar", "avx2" or "avx512"; anything else is Error{invalid_argument} listing them.
+Level level_from_name(std::string_view name);
+
+std::vector<Level> runnable_levels();
+
+}  // namespace godwit::kernels

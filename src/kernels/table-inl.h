@@ -1,0 +1,31 @@
+// A level's table from its lanes (V) and its quantized matmul.
+#pragma once
+
+#include "kernels/activations-inl.h"
+#include "kernels/attention-inl.h"
+#include "kernels/gated-inl.h"
+#include "kernels/kernel_table.h"
+#include "kernels/rms_norm-inl.h"
+#include "kernels/rope-inl.h"
+#include "kernels/vector_ops-inl.h"
+
+namespace godwit::kernels {
+namespace {
+
+template <class V>
+constexpr KernelTable make_table(Kernel<QuantMatmulArgs> quant_matmul) {
+  return {
+      .level = V::kLevel,
+      .rms_norm = rms_norm_body<V>,
+      .rope = rope_body<V>,
+      .gated = gated_body<V>,
+      .add = add_body<V>,
+      .argmax = argmax_body<V>,
+      .quantize_rows = quantize_rows_body<V>,
+      .quant_matmul = quant_matmul,
+      .attention = attention_body<V>,
+  };
+}
+
+}  // namespace
+}  // namespace godwit::kernels
