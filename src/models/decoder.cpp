@@ -80,20 +80,24 @@ nn::GatedMlp::Options mlp_options(const Config& config) {
   return {.hidden = config.hidden, .intermediate = config.intermediate};
 }
 
-nn::Rope::Options rope_options(const WeightScope& root, const Config& config) {
+nn::Rope::Options rope_options(const Config& config, const WeightScope* root) {
   nn::Rope::Options options;
-  options.dims = config.head_dim;
+  // mlx-lm's families here turn the whole head; a GGUF file says how much of it turns.
+  options.dims = config.from_gguf
+                     ? static_cast<int>(std::lround(config.head_dim * config.partial_rotary_factor))
+                     : config.head_dim;
   options.base = config.rope_theta;
   options.traditional = config.rope_traditional;
   options.scaling = config.rope_scaling;
   options.max_positions = config.max_position_embeddings;
   options.proportional_part = config.partial_rotary_factor;
-  if (config.from_gguf)
-    options.period_factors = (root / "rope_freqs").dense_if_present("weight", {config.head_dim / 2});
+  if (config.from_gguf && root)
+    options.period_factors = (*root / "rope_freqs").dense_if_present("weight", {options.dims / 2});
   return options;
 }
 
-checkpoint::WeightRules decoder_rules(bool tied) {
+checkpoint::WeightRules decoder_rules(const Config& config, bool tied) {
+  static_cast<void>(nn::Rope(rope_options(config)));
   checkpoint::WeightRules rules;
   rules.drop = {"rotary_emb.inv_freq"};
   if (tied) rules.drop.emplace_back("lm_head.");

@@ -70,11 +70,13 @@ checkpoint::WeightScope layer_scope(const checkpoint::WeightScope& root, int ind
 // Projections, sizes and the usual scale head_dim^-1/2, without biases or norms.
 nn::Attention::Options attention_options(const checkpoint::Config& config);
 nn::GatedMlp::Options mlp_options(const checkpoint::Config& config);
-// The rope that config.json asks for over the whole head, with a GGUF file's frequency factors where there
-// are any.
-nn::Rope::Options rope_options(const checkpoint::WeightScope& root, const checkpoint::Config& config);
+// The rope that the config asks for. Without a root no tensor is asked for; with one, a GGUF file's frequency
+// factors come along.
+nn::Rope::Options rope_options(const checkpoint::Config& config,
+                               const checkpoint::WeightScope* root = nullptr);
 
-// Drops "rotary_emb.inv_freq", and a head that a tied model carries along.
-checkpoint::WeightRules decoder_rules(bool tied);
+// Drops "rotary_emb.inv_freq", and a head that a tied model carries along. Refuses a rope that nn does not
+// know.
+checkpoint::WeightRules decoder_rules(const checkpoint::Config& config, bool tied);
 
 }  // namespace godwit::models

@@ -13,13 +13,12 @@
 namespace godwit::models {
 
 struct Family {
-  std::string_view model_type;                           // after the remap of aliases
-  std::span<const std::string_view> aliases;             // other model_types that are the same graph
-  std::span<const std::string_view> gguf_architectures;  // general.architecture
-  // Tensors to leave out. Touches no tensor file.
+  std::string_view model_type;                // after the remap of aliases
+  std::span<const std::string_view> aliases;  // other model_types that are the same graph
+  // Tensors to leave out. Called before any tensor file is opened, so it refuses configs that the graph
+  // cannot serve.
   checkpoint::WeightRules (*rules)(const checkpoint::Config& config);
-  // Builds the graph from the root scope. Config errors are thrown before the first tensor is asked for;
-  // missing tensors are left to the audit.
+  // Builds the graph from the root scope. Missing tensors are left to the audit.
   std::unique_ptr<Model> (*make)(const checkpoint::WeightScope& root, const checkpoint::Config& config);
 };
 

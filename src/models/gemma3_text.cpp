@@ -1,7 +1,6 @@
 // Gemma 3 text: sandwich norms with gain 1 + w, q/k norms, GeGLU, embeddings times sqrt(hidden), and every
 // n-th layer full while the others slide with a rotary base of their own. Truth:
 // mlx_lm/models/gemma3_text.py.
-#include <array>
 #include <cmath>
 #include <utility>
 
@@ -16,7 +15,6 @@ namespace {
 using checkpoint::Config;
 using checkpoint::WeightScope;
 
-constexpr std::array<std::string_view, 1> kArchitectures = {"gemma3"};
 constexpr auto kGain = nn::NormGain::one_plus_weight;
 
 // The residual sum; in f16 it is formed in f32 and clipped, because the stream of this family leaves f16's
@@ -76,14 +74,17 @@ nn::Rope::Options sliding_rope(const Config& config) {
 mx::array embedding_scale(const Config& config) { return mx::array(std::sqrt(config.hidden), mx::bfloat16); }
 
 // Nothing in the config ties the head: a file without lm_head is tied.
-checkpoint::WeightRules rules(const Config&) { return decoder_rules(/*tied=*/false); }
+checkpoint::WeightRules rules(const Config& config) {
+  static_cast<void>(windows_of(config));
+  return decoder_rules(config, /*tied=*/false);
+}
 
 std::unique_ptr<Model> make(const WeightScope& root, const Config& config) {
   const std::vector<std::optional<int>> windows = windows_of(config);
   nn::Attention::Options attention = attention_options(config);
   attention.scale = std::pow(config.query_pre_attn_scalar.value_or(config.head_dim), -0.5);
   attention.qk_norm = kGain;
-  nn::Rope::Options positions = rope_options(root, config);
+  nn::Rope::Options positions = rope_options(config, &root);
   positions.traditional = false;
   const nn::Rope full(positions);
   const nn::Rope sliding(sliding_rope(config));
@@ -102,6 +103,6 @@ std::unique_ptr<Model> make(const WeightScope& root, const Config& config) {
 
 }  // namespace
 
-const Family gemma3_text = {"gemma3_text", {}, kArchitectures, rules, make};
+const Family gemma3_text = {"gemma3_text", {}, rules, make};
 
 }  // namespace godwit::models

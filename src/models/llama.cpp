@@ -14,11 +14,8 @@ using checkpoint::Config;
 using checkpoint::WeightScope;
 
 constexpr std::array<std::string_view, 3> kAliases = {"iquestcoder", "mistral", "xverse"};
-constexpr std::array<std::string_view, 1> kArchitectures = {"llama"};
 
 bool tied(const Config& config) { return config.tie_word_embeddings.value_or(true); }
-
-checkpoint::WeightRules rules(const Config& config) { return decoder_rules(tied(config)); }
 
 // The window of each layer: none where layer_types says full_attention or says nothing.
 std::vector<std::optional<int>> windows_of(const Config& config) {
@@ -36,13 +33,18 @@ std::vector<std::optional<int>> windows_of(const Config& config) {
   return windows;
 }
 
+checkpoint::WeightRules rules(const Config& config) {
+  static_cast<void>(windows_of(config));
+  return decoder_rules(config, tied(config));
+}
+
 std::unique_ptr<Model> make(const WeightScope& root, const Config& config) {
   const std::vector<std::optional<int>> windows = windows_of(config);
   nn::Attention::Options attention = attention_options(config);
   attention.qkv_bias = attention.output_bias = config.attention_bias;
   nn::GatedMlp::Options mlp = mlp_options(config);
   mlp.bias = config.mlp_bias;
-  const nn::Rope rope(rope_options(root, config));
+  const nn::Rope rope(rope_options(config, &root));
 
   std::vector<std::unique_ptr<Block>> blocks;
   for (int i = 0; i < config.layers; ++i) {
@@ -56,6 +58,6 @@ std::unique_ptr<Model> make(const WeightScope& root, const Config& config) {
 
 }  // namespace
 
-const Family llama = {"llama", kAliases, kArchitectures, rules, make};
+const Family llama = {"llama", kAliases, rules, make};
 
 }  // namespace godwit::models

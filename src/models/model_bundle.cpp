@@ -29,8 +29,7 @@ void check_model_type(const fs::path& path, const Registry& registry) {
   if (!fs::exists(file)) return;
   const Json config = read_json_file(file);
   if (!config.is_object() || !config.contains("model_type") || !config["model_type"].is_string()) return;
-  registry.by_model_type(checkpoint::remapped_model_type(config["model_type"].get<std::string>()),
-                         file.string());
+  registry.find(checkpoint::remapped_model_type(config["model_type"].get<std::string>()), file.string());
 }
 
 int limited_context(const ModelOptions& options, const checkpoint::Config& config, const Log& log) {
@@ -64,7 +63,7 @@ std::unique_ptr<ModelBundle> ModelBundle::open(const ModelOptions& options, cons
   check_model_type(options.path, registry);
   const checkpoint::Checkpoint checkpoint = checkpoint::Checkpoint::open(options.path);
   const checkpoint::Config& config = checkpoint.config();
-  const Family& family = registry.select(config);
+  const Family& family = registry.find(config.model_type, config.origin);
   for (const std::string& warning : config.warnings) log.warning("{}", warning);
 
   auto bundle = std::make_unique<ModelBundle>();

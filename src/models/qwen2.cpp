@@ -1,5 +1,4 @@
 // Qwen2 and Qwen2.5: the llama graph with biases on q, k and v alone. Truth: mlx_lm/models/qwen2.py.
-#include <array>
 #include <utility>
 
 #include "models/decoder.h"
@@ -11,16 +10,14 @@ namespace {
 using checkpoint::Config;
 using checkpoint::WeightScope;
 
-constexpr std::array<std::string_view, 1> kArchitectures = {"qwen2"};
-
 bool tied(const Config& config) { return config.tie_word_embeddings.value_or(true); }
 
-checkpoint::WeightRules rules(const Config& config) { return decoder_rules(tied(config)); }
+checkpoint::WeightRules rules(const Config& config) { return decoder_rules(config, tied(config)); }
 
 std::unique_ptr<Model> make(const WeightScope& root, const Config& config) {
   nn::Attention::Options attention = attention_options(config);
   attention.qkv_bias = true;
-  const nn::Rope rope(rope_options(root, config));
+  const nn::Rope rope(rope_options(config, &root));
 
   std::vector<std::unique_ptr<Block>> blocks;
   for (int i = 0; i < config.layers; ++i) {
@@ -36,6 +33,6 @@ std::unique_ptr<Model> make(const WeightScope& root, const Config& config) {
 
 }  // namespace
 
-const Family qwen2 = {"qwen2", {}, kArchitectures, rules, make};
+const Family qwen2 = {"qwen2", {}, rules, make};
 
 }  // namespace godwit::models

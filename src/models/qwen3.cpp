@@ -1,6 +1,5 @@
 // Qwen3 dense: the llama graph with an RMS norm on each head of q and k, and no bias anywhere.
 // Truth: mlx_lm/models/qwen3.py.
-#include <array>
 #include <utility>
 
 #include "base/error.h"
@@ -13,8 +12,6 @@ namespace {
 using checkpoint::Config;
 using checkpoint::WeightScope;
 
-constexpr std::array<std::string_view, 1> kArchitectures = {"qwen3"};
-
 // Both keys are required: heads times head_dim may exceed the hidden size, and releases differ in the head.
 bool tied(const Config& config) {
   if (!config.tie_word_embeddings)
@@ -23,13 +20,13 @@ bool tied(const Config& config) {
   return *config.tie_word_embeddings;
 }
 
-checkpoint::WeightRules rules(const Config& config) { return decoder_rules(tied(config)); }
+checkpoint::WeightRules rules(const Config& config) { return decoder_rules(config, tied(config)); }
 
 std::unique_ptr<Model> make(const WeightScope& root, const Config& config) {
   const bool is_tied = tied(config);
   nn::Attention::Options attention = attention_options(config);
   attention.qk_norm = nn::NormGain::weight;
-  nn::Rope::Options positions = rope_options(root, config);
+  nn::Rope::Options positions = rope_options(config, &root);
   positions.traditional = false;
   const nn::Rope rope(positions);
 
@@ -46,6 +43,6 @@ std::unique_ptr<Model> make(const WeightScope& root, const Config& config) {
 
 }  // namespace
 
-const Family qwen3 = {"qwen3", {}, kArchitectures, rules, make};
+const Family qwen3 = {"qwen3", {}, rules, make};
 
 }  // namespace godwit::models

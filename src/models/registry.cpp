@@ -17,15 +17,11 @@ bool serves_type(const Family& family, std::string_view model_type) {
          std::ranges::find(family.aliases, model_type) != family.aliases.end();
 }
 
-bool serves_architecture(const Family& family, std::string_view architecture) {
-  return std::ranges::find(family.gguf_architectures, architecture) != family.gguf_architectures.end();
-}
-
-void check_names(const std::vector<std::string>& names, std::string_view kind) {
+void check_names(const std::vector<std::string>& names) {
   std::set<std::string_view> seen;
   for (const std::string& name : names) {
-    GODWIT_CHECK(!name.empty(), "a family with a blank {}", kind);
-    GODWIT_CHECK(seen.insert(name).second, "two families serve the {} {}", kind, name);
+    GODWIT_CHECK(!name.empty(), "a family with a blank model_type");
+    GODWIT_CHECK(seen.insert(name).second, "two families serve the model_type {}", name);
   }
 }
 
@@ -40,8 +36,7 @@ Registry Registry::builtin() {
 }
 
 Registry::Registry(std::vector<const Family*> families) : families_(std::move(families)) {
-  check_names(model_types(), "model_type");
-  check_names(architectures(), "architecture");
+  check_names(model_types());
 }
 
 Registry Registry::with(const Family& family) const {
@@ -60,31 +55,11 @@ std::vector<std::string> Registry::model_types() const {
   return types;
 }
 
-std::vector<std::string> Registry::architectures() const {
-  std::vector<std::string> all;
-  for (const Family* family : families_)
-    all.insert(all.end(), family->gguf_architectures.begin(), family->gguf_architectures.end());
-  std::ranges::sort(all);
-  return all;
-}
-
-const Family& Registry::by_model_type(std::string_view model_type, std::string_view origin) const {
+const Family& Registry::find(std::string_view model_type, std::string_view origin) const {
   for (const Family* family : families_)
     if (serves_type(*family, model_type)) return *family;
   fail(ErrorCode::unsupported, "models", "{}: no graph for model_type '{}'; there are: {}", origin,
        model_type, fmt::join(model_types(), ", "));
-}
-
-const Family& Registry::by_architecture(std::string_view architecture, std::string_view origin) const {
-  for (const Family* family : families_)
-    if (serves_architecture(*family, architecture)) return *family;
-  fail(ErrorCode::unsupported, "models", "{}: no graph for GGUF architecture '{}'; there are: {}", origin,
-       architecture, fmt::join(architectures(), ", "));
-}
-
-const Family& Registry::select(const checkpoint::Config& config) const {
-  return config.from_gguf ? by_architecture(config.source_model_type, config.origin)
-                          : by_model_type(config.model_type, config.origin);
 }
 
 }  // namespace godwit::models

@@ -14,18 +14,14 @@ class Registry {
  public:
   // The families of models/families.inc.
   static Registry builtin();
-  // A blank or duplicate model_type, alias or architecture is Error{internal} naming it.
+  // A blank or duplicate model_type or alias is Error{internal} naming it.
   explicit Registry(std::vector<const Family*> families);
   Registry with(const Family& family) const;
 
-  // By model_type or alias; by architecture for GGUF files. Nobody serves it: Error{unsupported} naming
-  // `origin`, the type, and all that is supported.
-  const Family& by_model_type(std::string_view model_type, std::string_view origin) const;
-  const Family& by_architecture(std::string_view architecture, std::string_view origin) const;
-  const Family& select(const checkpoint::Config& config) const;
-
+  // By model_type or alias. Nobody serves it: Error{unsupported} naming `origin`, the type, and all that is
+  // supported. GGUF files come here too: checkpoint reads their architecture as a model_type.
+  const Family& find(std::string_view model_type, std::string_view origin) const;
   std::vector<std::string> model_types() const;  // aliases included, sorted
-  std::vector<std::string> architectures() const;
 
  private:
   std::vector<const Family*> families_;
