@@ -1,0 +1,192 @@
+// The quantized matmul against the read bandwidth measured in the same run, and its arithmetic rate.
+//   decode/FORMAT/LEVEL/threads   one activation row through all weights of a model, pass by pass alternating
+//   with a
+//                                 plain read of the same bytes by the same threads; medians
+//   batch/FORMAT/LEVEL/rows       activation rows through a 4096 x 4096 matrix on two threads
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "kernels/select.h"
+
+namespace godwit::kernels {
+namespace {
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
+                   values.end());
+  return values[values.size() / 2];
+}
+
+// The matrices that one token reads.
+struct Matrices {
+  const char* name;
+  std::vector<std::pair<std::int64_t, std::int64_t>> shapes;  // N, K
+};
+
+Matrices smol_layers() {
+  Matrices m{"smollm2-135m", {}};
+  for (int layer = 0; layer < 30; layer++)
+    for (const auto& shape : {std::pair{960, 576}, {576, 576}, {3072, 576}, {576, 1536}})
+      m.shapes.push_back(shape);
+  m.shapes.push_back({49152, 576});
+  return m;
+}
+Matrices large() {
+  return {"16x4096x4096", std::vector<std::pair<std::int64_t, std::int64_t>>(16, {4096, 4096})};
+}
+
+class Weights {
+ public:
+  Weights(BlockFormat format, const Matrices& matrices) {
+    for (const auto& [rows, columns] : matrices.shapes) {
+      shapes_.push_back({format, rows, columns});
+      offsets_.push_back(bytes_.size());
+      bytes_.resize(bytes_.size() + static_cast<std::size_t>(packed_bytes(shapes_.back())));
+    }
+    std::uint32_t state = 1;
+    for (std::byte& b : bytes_)
+      b = static_cast<std::byte>((state = state * 1664525u + 1013904223u) >> 24 & 0x3f);
+  }
+  std::size_t count() const { return shapes_.size(); }
+  const PackedShape& shape(std::size_t i) const { return shapes_[i]; }
+  const std::byte* data(std::size_t i) const { return bytes_.data() + offsets_[i]; }
+  std::size_t bytes() const { return bytes_.size(); }
+
+ private:
+  std::vector<PackedShape> shapes_;
+  std::vector<std::size_t> offsets_;
+  std::vector<std::byte> bytes_;
+};
+
+// Quantized rows of numbers, long enough for any matrix above.
+struct Inputs {
+  explicit Inputs(std::int64_t rows)
+      : values(static_cast<std::size_t>(rows * 4096)),
+        floats(values.size() / 32, 0.01f),
+        sums(values.size() / 16, 3) {
+    for (std::size_t i = 0; i < values.size(); i++) values[i] = static_cast<std::int8_t>(i * 37 % 255 - 127);
+  }
+  Activations view() const { return {values.data(), floats.data(), floats.data(), sums.data()}; }
+  std::vector<std::int8_t> values;
+  std::vector<float> floats;
+  std::vector<std::int32_t> sums;
+};
+
+void multiply(ThreadPool& pool, const KernelTable& kernels, const Weights& weights, std::size_t i,
+              const Inputs& x, std::int64_t rows, std::vector<float>& y) {
+  const PackedShape& shape = weights.shape(i);
+  const std::int64_t bands = band_count(shape), parts = std::min<std::int64_t>(bands, pool.threads());
+  pool.run(static_cast<int>(parts), [&](int part) {
+    kernels.quant_matmul({shape, weights.data(i), x.view(), y.data(), shape.rows, 0, rows,
+                          bands * part / parts, bands * (part + 1) / parts, false});
+  });
+}
+
+using Wide = std::uint64_t __attribute__((vector_size(16)));
+
+// Four streams of 16-byte loads: as fast as this machine's cores read, measured against wider loads too.
+std::uint64_t read_all(const std::byte* begin, std::size_t bytes) {
+  const std::size_t quarter = bytes / 256 * 64;
+  Wide sums[4] = {};
+  for (std::size_t at = 0; at < quarter; at += 64)
+    for (std::size_t stream = 0; stream < 4; stream++)
+      for (std::size_t k = 0; k < 64; k += 16) {
+        Wide value;
+        std::memcpy(&value, begin + stream * quarter + at + k, 16);
+        sums[k / 16] += value;
+      }
+  const Wide sum = sums[0] + sums[1] + sums[2] + sums[3];
+  return sum[0] + sum[1];
+}
+
+double time_of_read(ThreadPool& pool, const Weights& weights) {
+  const double start = now();
+  pool.run(pool.threads(), [&](int part) {
+    const std::size_t share = weights.bytes() / static_cast<std::size_t>(pool.threads());
+    benchmark::DoNotOptimize(read_all(weights.data(0) + share * static_cast<std::size_t>(part), share));
+  });
+  return now() - start;
+}
+
+void decode(benchmark::State& state, BlockFormat format, const Matrices& matrices, Level level, int threads) {
+  const Weights weights(format, matrices);
+  const Inputs x(1);
+  ThreadPool pool(threads);
+  const KernelTable& kernels = kernels_for(level);
+  std::vector<float> y(50000);
+  std::vector<double> times, reads;
+  for (auto _ : state) {
+    reads.push_back(time_of_read(pool, weights));
+    const double start = now();
+    for (std::size_t i = 0; i < weights.count(); i++) multiply(pool, kernels, weights, i, x, 1, y);
+    times.push_back(now() - start);
+    state.SetIterationTime(times.back());
+  }
+  const double bytes = static_cast<double>(weights.bytes());
+  state.counters["GB/s"] = bytes / median(times) / 1e9;
+  state.counters["read_GB/s"] = bytes / median(reads) / 1e9;
+  state.counters["share"] = median(reads) / median(times);
+}
+
+void batch(benchmark::State& state, BlockFormat format, Level level, std::int64_t rows) {
+  const Matrices one{"", {{4096, 4096}}};
+  const Weights weights(format, one);
+  const Inputs x(rows);
+  ThreadPool pool(2);
+  const KernelTable& kernels = kernels_for(level);
+  std::vector<float> y(static_cast<std::size_t>(rows * 4096));
+  std::vector<double> times;
+  for (auto _ : state) {
+    const double start = now();
+    multiply(pool, kernels, weights, 0, x, rows, y);
+    times.push_back(now() - start);
+    state.SetIterationTime(times.back());
+  }
+  state.counters["GOPS"] = 2.0 * 4096 * 4096 * static_cast<double>(rows) / median(times) / 1e9;
+}
+
+struct Named {
+  const char* name;
+  BlockFormat format;
+};
+constexpr Named kFormats[] = {{"q8_0", BlockFormat::q8_0}, {"q5_0", BlockFormat::q5_0},
+                              {"q4_1", BlockFormat::q4_1}, {"q4_0", BlockFormat::q4_0},
+                              {"q6_k", BlockFormat::q6_k}, {"q4_k", BlockFormat::q4_k}};
+
+const bool kRegistered = [] {
+  for (const Level level : runnable_levels()) {
+    if (level == Level::scalar) continue;  // the definition, not a competitor
+    for (const Named& f : kFormats) {
+      const bool is_k = block_size(f.format).elements == 256;
+      const std::string suffix = std::string("/") + f.name + "/" + level_name(level) + "/";
+      for (const int threads : {1, 2})
+        for (const auto& matrices : {smol_layers(), large()}) {
+          if (is_k && matrices.shapes[0].second % 256 != 0) continue;
+          benchmark::RegisterBenchmark(
+              ("decode/" + std::string(matrices.name) + suffix + std::to_string(threads)).c_str(), decode,
+              f.format, matrices, level, threads)
+              ->UseManualTime()
+              ->Unit(benchmark::kMillisecond);
+        }
+      for (const std::int64_t rows : {1, 2, 4, 8, 64})
+        benchmark::RegisterBenchmark(("batch" + suffix + std::to_string(rows)).c_str(), batch, f.format,
+                                     level, rows)
+            ->UseManualTime()
+            ->Unit(benchmark::kMillisecond);
+    }
+  }
+  return true;
+}();
+
+}  // namespace
+}  // namespace godwit::kernels
