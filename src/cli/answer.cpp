@@ -25,7 +25,7 @@ double per_second(int count, double seconds) { return seconds > 0 ? count / seco
 
 Json json_of(const decode::TokenLogprob& entry, const models::ModelBundle& model) {
   Json json = {{"id", entry.id}};
-  if (model.tokenizer) {
+  if (model.tokenizer && model.tokenizer->token_of(entry.id)) {
     const std::string bytes = model.tokenizer->bytes_of(entry.id);
     json["token"] = bytes;  // half a character shows as U+FFFD; "bytes" is exact
     json["bytes"] = Json::array();

@@ -77,6 +77,7 @@ int run(int argc, const char* const* argv) {
 
   CLI::App app("Godwit: local inference for open language models", "godwit");
   app.set_version_flag("--version", fmt::format("godwit {} (MLX {})", GODWIT_VERSION, mlx::core::version()));
+  app.fallthrough();  // the program's own flags may follow the verb
   app.add_flag("-v,--verbose", verbose, "Log everything to standard error");
   for (const AddVerb add : verbs()) add(app, context);
 

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "checkpoint/config.h"
 #include "checkpoint/gguf.h"
+#include "checkpoint/gguf_model.h"
 #include "models/registry.h"
 
 namespace godwit::cli {
@@ -17,7 +18,7 @@ void read_folder(ModelSummary& summary) {
   summary.context = config.max_position_embeddings;
   summary.quantization =
       config.quantization.defaults() ? config.quantization.defaults()->text() : config.dtype;
-  models::Registry::builtin().by_model_type(config.model_type, config.origin);
+  models::Registry::builtin().find(config.model_type, config.origin);
 }
 
 // The format that holds most bytes: a "Q4_K_M" file mixes several, and its name may lie.
@@ -36,7 +37,8 @@ void read_gguf_file(ModelSummary& summary) {
   if (const auto length = file.metadata.integer(summary.architecture + ".context_length");
       length && std::in_range<int>(*length))
     summary.context = static_cast<int>(*length);
-  models::Registry::builtin().by_architecture(summary.architecture, summary.model.path.string());
+  models::Registry::builtin().find(checkpoint::gguf_architecture(file.metadata).model_type,
+                                   summary.model.path.string());
 }
 
 Json or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }

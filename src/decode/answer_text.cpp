@@ -3,12 +3,13 @@
 namespace godwit::decode {
 
 AnswerText::AnswerText(const std::optional<text::Tokenizer>& tokenizer, std::vector<std::string> stops)
-    : stops_(std::move(stops)) {
+    : tokenizer_(tokenizer), stops_(std::move(stops)) {
   if (tokenizer) detokenizer_.emplace(*tokenizer);
 }
 
 text::StopStrings::Piece AnswerText::add(int id) {
-  if (!detokenizer_) return {};
+  // Logits may be wider than the vocabulary, and the vocabulary may have holes: such ids have no text.
+  if (!detokenizer_ || !tokenizer_->token_of(id)) return {};
   return stops_.add(detokenizer_->add(id));
 }
 

@@ -23,6 +23,7 @@ class AnswerText {
   text::StopStrings::Piece finish();
 
  private:
+  const std::optional<text::Tokenizer>& tokenizer_;
   std::optional<text::Detokenizer> detokenizer_;
   text::StopStrings stops_;
 };
