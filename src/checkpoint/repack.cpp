@@ -85,43 +85,18 @@ void split_q5_k(Bytes block, Group* out) {
       out[g].quants[i] |= static_cast<std::uint8_t>((block[16 + i] >> g & 1) << 4);
 }
 
-struct Recipe {
-  int bits;
-  void (*split)(Bytes, Group*);
-};
-
-std::optional<Recipe> affine_recipe(TensorFormat format) {
-  switch (format) {
-    case TensorFormat::q4_0:
-      return Recipe{4, split_q4_0};
-    case TensorFormat::q4_1:
-      return Recipe{4, split_q4_1};
-    case TensorFormat::q5_0:
-      return Recipe{5, split_q5_0};
-    case TensorFormat::q5_1:
-      return Recipe{5, split_q5_1};
-    case TensorFormat::q8_0:
-      return Recipe{8, split_q8_0};
-    case TensorFormat::q4_k:
-      return Recipe{4, split_q4_k};
-    case TensorFormat::q5_k:
-      return Recipe{5, split_q5_k};
-    default:
-      return std::nullopt;
-  }
-}
-
-// 32 values of `bits` bits as one stream, least significant bit first, in `bits` words.
-void pack(const Group& group, int bits, std::uint32_t* words) {
-  std::uint64_t pending = 0;
-  int held = 0;
-  for (const std::uint8_t q : group.quants) {
-    pending |= std::uint64_t{q} << held;
-    held += bits;
-    if (held >= 32) {
-      *words++ = static_cast<std::uint32_t>(pending);
-      pending >>= 32;
-      held -= 32;
+// 32 values of kBits bits as one stream, least significant bit first, in kBits words.
+template <int kBits>
+void pack(const Group& group, std::uint32_t* words) {
+  if constexpr (kBits == 8) {
+    std::memcpy(words, group.quants.data(), kGroup);
+  } else {
+    // Eight values fill kBits whole bytes, which is as far as a stream can be cut evenly.
+    auto* out = reinterpret_cast<unsigned char*>(words);
+    for (std::size_t first = 0; first < kGroup; first += 8, out += kBits) {
+      std::uint64_t eight = 0;
+      for (std::size_t i = 0; i < 8; ++i) eight |= std::uint64_t{group.quants[first + i]} << (kBits * i);
+      std::memcpy(out, &eight, kBits);
     }
   }
 }
@@ -138,9 +113,12 @@ mx::Shape with_last(mx::Shape shape, std::int64_t last, const TensorEntry& entry
   return shape;
 }
 
-Weight affine_weight(const TensorEntry& entry, const Recipe& recipe) {
+// `split` turns one block into its groups; it is a template argument so that it is inlined into the loop over
+// blocks.
+template <int kBits, void (*split)(Bytes, Group*)>
+Weight affine_weight(const TensorEntry& entry) {
   const std::int64_t columns = entry.shape.back();
-  mx::array data = allocate(with_last(entry.shape, columns / 32 * recipe.bits, entry), mx::uint32);
+  mx::array data = allocate(with_last(entry.shape, columns / 32 * kBits, entry), mx::uint32);
   mx::array scales = allocate(with_last(entry.shape, columns / kGroup, entry), mx::float32);
   mx::array biases = allocate(scales.shape(), mx::float32);
   const auto block_bytes = static_cast<std::size_t>(info(entry.format).block_bytes);
@@ -148,19 +126,19 @@ Weight affine_weight(const TensorEntry& entry, const Recipe& recipe) {
   const auto* block = reinterpret_cast<Bytes>(entry.bytes().data());
   auto* words = data.data<std::uint32_t>();
   float *scale = scales.data<float>(), *bias = biases.data<float>();
-  std::array<Group, 8> split;
+  std::array<Group, 8> parts;
   for (std::size_t left = entry.size / block_bytes; left > 0; --left, block += block_bytes) {
-    recipe.split(block, split.data());
-    for (int g = 0; g < groups; ++g, words += recipe.bits) {
-      const Group& group = split[static_cast<std::size_t>(g)];
+    split(block, parts.data());
+    for (int g = 0; g < groups; ++g, words += kBits) {
+      const Group& group = parts[static_cast<std::size_t>(g)];
       *scale++ = group.scale;
       *bias++ = group.bias;
-      pack(group, recipe.bits, words);
+      pack<kBits>(group, words);
     }
   }
   return {.kind = WeightKind::affine,
           .format = entry.format,
-          .bits = recipe.bits,
+          .bits = kBits,
           .group = kGroup,
           .data = data,
           .scales = scales,
@@ -178,7 +156,7 @@ Weight mxfp4_weight(const TensorEntry& entry) {
   for (std::size_t left = entry.size / 17; left > 0; --left, block += 17, words += 4) {
     *scale++ = block[0];
     take_nibbles(block + 1, group);
-    pack(group, 4, words);
+    pack<4>(group, words);
   }
   return {.kind = WeightKind::mxfp4,
           .format = entry.format,
@@ -187,6 +165,33 @@ Weight mxfp4_weight(const TensorEntry& entry) {
           .data = data,
           .scales = scales,
           .biases = std::nullopt};
+}
+
+Weight repacked(const TensorEntry& entry) {
+  switch (entry.format) {
+    case TensorFormat::q4_0:
+      return affine_weight<4, split_q4_0>(entry);
+    case TensorFormat::q4_1:
+      return affine_weight<4, split_q4_1>(entry);
+    case TensorFormat::q5_0:
+      return affine_weight<5, split_q5_0>(entry);
+    case TensorFormat::q5_1:
+      return affine_weight<5, split_q5_1>(entry);
+    case TensorFormat::q8_0:
+      return affine_weight<8, split_q8_0>(entry);
+    case TensorFormat::q4_k:
+      return affine_weight<4, split_q4_k>(entry);
+    case TensorFormat::q5_k:
+      return affine_weight<5, split_q5_k>(entry);
+    case TensorFormat::mxfp4:
+      return mxfp4_weight(entry);
+    default:
+      return {.kind = WeightKind::blocks,
+              .format = entry.format,
+              .data = to_byte_array(entry),
+              .scales = std::nullopt,
+              .biases = std::nullopt};
+  }
 }
 
 }  // namespace
@@ -201,15 +206,7 @@ static_assert(static_cast<int>(TensorFormat::mxfp4) - static_cast<int>(TensorFor
               static_cast<int>(kernels::BlockFormat::mxfp4));
 
 Weight load_blocks(const TensorEntry& entry) {
-  Weight weight = [&]() -> Weight {
-    if (const auto recipe = affine_recipe(entry.format)) return affine_weight(entry, *recipe);
-    if (entry.format == TensorFormat::mxfp4) return mxfp4_weight(entry);
-    return {.kind = WeightKind::blocks,
-            .format = entry.format,
-            .data = to_byte_array(entry),
-            .scales = std::nullopt,
-            .biases = std::nullopt};
-  }();
+  Weight weight = repacked(entry);
   std::int64_t rows = 1;
   for (std::size_t i = 0; i + 1 < entry.shape.size(); ++i) rows *= entry.shape[i];
   weight.rows = checked_cast<int>(rows, describe(entry));
