@@ -1,10 +1,9 @@
 //! `a.b` and `a[b]` as jinja2's sandbox resolves them: an attribute first for `.`, an item first for `[]`, and an
 //! undefined value where Python would raise.
 
-use minijinja::value::Rest;
 use minijinja::{Error, ErrorKind, State, Value};
 
-use super::method;
+use super::method::{self, Args};
 use super::sequence;
 use super::value::{type_name, type_of, Method, Type};
 use super::Answer;
@@ -53,7 +52,7 @@ pub fn item(owner: Value, key: Value) -> Answer {
 
 /// `owner.name(args)`: a method of a Python type, something callable found under the name, or a method of an object of
 /// the machine (loop.cycle and the like).
-fn invoke(state: &mut State, owner: Value, name: String, args: Rest<Value>) -> Answer {
+fn invoke(state: &mut State, owner: Value, name: String, args: Args) -> Answer {
     if owner.is_undefined() {
         return Err(undefined_parent(&name));
     }
@@ -70,6 +69,14 @@ fn invoke(state: &mut State, owner: Value, name: String, args: Rest<Value>) -> A
         return Err(Error::new(ErrorKind::UndefinedError, message));
     }
     callee.call(state, &args)
+}
+
+/// The filter `attr`: attributes only, never items.
+pub fn attr_filter(owner: Value, name: &str) -> Answer {
+    match type_of(&owner) {
+        Type::Other => attribute(owner, name),
+        _ => Ok(method_of(&owner, name).unwrap_or(Value::UNDEFINED)),
+    }
 }
 
 pub fn register(environment: &mut minijinja::Environment<'static>) {

@@ -1,16 +1,16 @@
 //! The environment that transformers builds: lexer options, globals, limits, and the variables of one render.
 
 use minijinja::syntax::SyntaxConfig;
-use minijinja::value::Rest;
-use minijinja::{Environment, Error, UndefinedBehavior, Value};
+use minijinja::{AutoEscape, Environment, Error, UndefinedBehavior, Value};
 
-use super::method::Arguments;
-use super::value::{items_of, pairs_of, text_of, type_of, Dict, Type};
+use super::method::{Args, Arguments};
+use super::operators::escape_html;
+use super::value::{items_of, pairs_of, text_of, type_of, Dict, Range, Type};
 use super::{access, filters, json, operators, raise, tests, time, Answer};
 use crate::border::Failure;
 
-/// One unit pays for an instruction or 64 bytes. A chat of a thousand messages with tools needs well under a million;
-/// this stops an endless template after a few seconds and its output at about 3 GB of work, a hundredth of it in memory.
+/// One fuel pays for one instruction or 64 bytes of text. A chat of a thousand messages with tools needs well under a
+/// million; this ends an endless template within seconds and bounds all the text it can make to 3.2 GB.
 const FUEL: u64 = 50_000_000;
 
 /// jinja2's sandbox has the same bound.
@@ -26,7 +26,7 @@ fn raise_exception(message: Value) -> Answer {
     raise(text_of(&message)?)
 }
 
-fn range(args: Rest<Value>) -> Answer {
+fn range(args: Args) -> Answer {
     let numbers: Option<Vec<i64>> = args.iter().map(Value::as_i64).collect();
     let (start, stop, step) = match numbers.as_deref() {
         Some([stop]) => (0, *stop, 1),
@@ -42,11 +42,11 @@ fn range(args: Rest<Value>) -> Answer {
     if count > MAX_RANGE as u128 {
         return raise(format!("Range too big. The sandbox blocks ranges larger than MAX_RANGE ({MAX_RANGE})."));
     }
-    Ok(Value::from((0..count as i64).map(|i| Value::from(start + i * step)).collect::<Vec<_>>()))
+    Ok(Value::from_object(Range { start, stop, step, count: count as usize }))
 }
 
 /// `dict(pairs or mapping, **named)`.
-fn dict(args: Rest<Value>) -> Answer {
+fn dict(args: Args) -> Answer {
     let mut made = Dict::new();
     for source in args.iter() {
         match type_of(source) {
@@ -65,7 +65,7 @@ fn dict(args: Rest<Value>) -> Answer {
 }
 
 /// The body of `{% generation %}`: rendered in a scope of its own and printed.
-fn generation(state: &mut minijinja::State, args: Rest<Value>) -> Answer {
+fn generation(state: &mut minijinja::State, args: Args) -> Answer {
     match Arguments::new(&args).get(usize::MAX, "caller") {
         Some(caller) => caller.call(state, &[]),
         None => raise("generation block without a body"),
@@ -76,9 +76,13 @@ pub fn build() -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Lenient);
     environment.set_fuel(Some(FUEL));
-    environment.set_formatter(|out, _state, value| match value.as_str() {
-        Some(text) => out.write_str(text).map_err(Error::from),
-        None => out.write_str(&text_of(value)?).map_err(Error::from),
+    environment.set_formatter(|out, state, value| {
+        let plain = matches!(state.auto_escape(), AutoEscape::None) || value.is_safe();
+        match (plain, value.as_str()) {
+            (true, Some(text)) => out.write_str(text).map_err(Error::from),
+            (true, None) => out.write_str(&text_of(value)?).map_err(Error::from),
+            (false, _) => out.write_str(&escape_html(&text_of(value)?)).map_err(Error::from),
+        }
     });
     operators::register(&mut environment);
     access::register(&mut environment);

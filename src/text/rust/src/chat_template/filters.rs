@@ -2,10 +2,9 @@
 
 use std::cmp::Ordering;
 
-use minijinja::value::Rest;
 use minijinja::{Error, State, Value};
 
-use super::method::{view, Arguments};
+use super::method::{view, Args, Arguments};
 use super::number::Number;
 use super::operators::{compare, equal, escape_html};
 use super::text::{self, Align, Side};
@@ -60,7 +59,7 @@ fn truth(args: &Arguments, at: usize, name: &str) -> bool {
     args.get(at, name).is_some_and(|v| v.is_true())
 }
 
-fn sort(value: Value, args: Rest<Value>) -> Answer {
+fn sort(value: Value, args: Args) -> Answer {
     let args = Arguments::new(&args);
     let (reverse, case) = (truth(&args, 0, "reverse"), truth(&args, 1, "case_sensitive"));
     let names: Vec<Option<Value>> = match args.get(2, "attribute").filter(|a| !a.is_none()) {
@@ -87,7 +86,7 @@ fn sort(value: Value, args: Rest<Value>) -> Answer {
     Ok(Value::from(keyed.into_iter().map(|pair| pair.1).collect::<Vec<_>>()))
 }
 
-fn dictsort(value: Value, args: Rest<Value>) -> Answer {
+fn dictsort(value: Value, args: Args) -> Answer {
     let args = Arguments::new(&args);
     let case = truth(&args, 0, "case_sensitive");
     let by_value = args.get(1, "by").is_some_and(|by| by.as_str() == Some("value"));
@@ -104,7 +103,7 @@ fn dictsort(value: Value, args: Rest<Value>) -> Answer {
     Ok(Value::from(pairs.into_iter().map(|(k, v)| tuple(vec![k, v])).collect::<Vec<_>>()))
 }
 
-fn unique(value: Value, args: Rest<Value>) -> Answer {
+fn unique(value: Value, args: Args) -> Answer {
     let args = Arguments::new(&args);
     let case = truth(&args, 0, "case_sensitive");
     let mut seen: Vec<Value> = Vec::new();
@@ -119,7 +118,7 @@ fn unique(value: Value, args: Rest<Value>) -> Answer {
     Ok(Generator::value(kept))
 }
 
-fn extreme(value: Value, args: Rest<Value>, wanted: Ordering) -> Answer {
+fn extreme(value: Value, args: Args, wanted: Ordering) -> Answer {
     let args = Arguments::new(&args);
     let case = truth(&args, 0, "case_sensitive");
     let mut best: Option<(Value, Value)> = None;
@@ -136,7 +135,7 @@ fn extreme(value: Value, args: Rest<Value>, wanted: Ordering) -> Answer {
     Ok(best.map_or(Value::UNDEFINED, |pair| pair.1))
 }
 
-fn sum(value: Value, args: Rest<Value>) -> Answer {
+fn sum(value: Value, args: Args) -> Answer {
     let args = Arguments::new(&args);
     let mut total = args.get(1, "start").unwrap_or_else(|| Value::from(0));
     for item in items_of(&value)? {
@@ -155,7 +154,7 @@ fn sum(value: Value, args: Rest<Value>) -> Answer {
     Ok(total)
 }
 
-fn join(value: Value, args: Rest<Value>) -> Answer {
+fn join(value: Value, args: Args) -> Answer {
     let args = Arguments::new(&args);
     let separator = args.get(0, "d").map_or_else(|| Ok(String::new()), |d| text_of(&d))?;
     let mut parts = Vec::new();
@@ -168,7 +167,7 @@ fn join(value: Value, args: Rest<Value>) -> Answer {
     Ok(Value::from(parts.join(&separator)))
 }
 
-fn default(value: Value, args: Rest<Value>) -> Answer {
+fn default(value: Value, args: Args) -> Answer {
     let args = Arguments::new(&args);
     let missing = value.is_undefined() || (truth(&args, 1, "boolean") && !value.is_true());
     Ok(if missing { args.get(0, "default_value").unwrap_or_else(|| Value::from("")) } else { value })
@@ -206,7 +205,7 @@ fn items(value: Value) -> Answer {
 }
 
 /// `int(value, default, base)`: text, floats and booleans; anything else gives the default.
-fn int(value: Value, args: Rest<Value>) -> Answer {
+fn int(value: Value, args: Args) -> Answer {
     let args = Arguments::new(&args);
     let fallback = args.get(0, "default").unwrap_or_else(|| Value::from(0));
     let base = args.integer(1, "base")?.unwrap_or(10);
@@ -229,7 +228,7 @@ fn int(value: Value, args: Rest<Value>) -> Answer {
     })
 }
 
-fn float(value: Value, args: Rest<Value>) -> Answer {
+fn float(value: Value, args: Args) -> Answer {
     let fallback = Arguments::new(&args).get(0, "default").unwrap_or_else(|| Value::from(0.0));
     if let Some(text) = value.as_str() {
         return Ok(text::strip(text, None, Side::Both).parse::<f64>().map(Value::from).unwrap_or(fallback));
@@ -245,8 +244,18 @@ fn abs(value: Value) -> Answer {
     }
 }
 
-/// `round(value, precision, method)`: half to even as Python's round, always a float.
-fn round(value: Value, args: Rest<Value>) -> Answer {
+/// Half to even at a power of ten, as Python's round does for an int and a negative precision.
+fn round_int(number: i128, precision: i32) -> i128 {
+    let Some(unit) = u32::try_from(-precision).ok().and_then(|p| 10i128.checked_pow(p)) else {
+        return if precision >= 0 { number } else { 0 };
+    };
+    let (down, rest) = (number.div_euclid(unit), number.rem_euclid(unit));
+    let up = rest * 2 > unit || (rest * 2 == unit && down % 2 != 0);
+    (down + up as i128) * unit
+}
+
+/// `round(value, precision, method)`: half to even as Python's round; the other methods always give a float.
+fn round(value: Value, args: Args) -> Answer {
     let args = Arguments::new(&args);
     let Some(number) = Number::of(&value) else {
         return raise(format!("type {} doesn't define __round__ method", type_name(&value)));
@@ -254,21 +263,23 @@ fn round(value: Value, args: Rest<Value>) -> Answer {
     let precision = args.integer(0, "precision")?.unwrap_or(0).clamp(-300, 300) as i32;
     let x = number.as_f64();
     let scale = 10f64.powi(precision);
-    Ok(Value::from(match args.get(1, "method").as_ref().and_then(|m| m.as_str()) {
-        None | Some("common") if precision >= 0 => format!("{x:.*}", precision as usize).parse().unwrap_or(x),
-        None | Some("common") => (x * scale).round_ties_even() / scale,
-        Some("ceil") => (x * scale).ceil() / scale,
-        Some("floor") => (x * scale).floor() / scale,
-        Some(other) => return raise(format!("method must be common, ceil or floor, not {other}")),
-    }))
+    let method = args.optional_text(1, "method")?;
+    Ok(match (method.as_deref().unwrap_or("common"), number) {
+        ("common", Number::Int(i)) => Number::Int(round_int(i, precision)).into(),
+        ("common", _) if precision >= 0 => Value::from(format!("{x:.*}", precision as usize).parse().unwrap_or(x)),
+        ("common", _) => Value::from((x * scale).round_ties_even() / scale),
+        ("ceil", _) => Value::from((x * scale).ceil() / scale),
+        ("floor", _) => Value::from((x * scale).floor() / scale),
+        (other, _) => return raise(format!("method must be common, ceil or floor, not {other}")),
+    })
 }
 
-fn trim(value: Value, args: Rest<Value>) -> Answer {
+fn trim(value: Value, args: Args) -> Answer {
     let letters = Arguments::new(&args).optional_text(0, "chars")?;
     Ok(string_like(&value, text::strip(&text_of(&value)?, letters.as_deref(), Side::Both)))
 }
 
-fn replace(value: Value, args: Rest<Value>) -> Answer {
+fn replace(value: Value, args: Args) -> Answer {
     let args = Arguments::new(&args);
     let (old, new) = (text_of(&args.need(0, "old")?)?, text_of(&args.need(1, "new")?)?);
     Ok(string_like(&value, text::replace(&text_of(&value)?, &old, &new, args.limit(2, "count")?)))
@@ -294,7 +305,7 @@ fn title(value: Value) -> Answer {
 }
 
 /// `indent(width=4, first=False, blank=False)`.
-fn indent(value: Value, args: Rest<Value>) -> Answer {
+fn indent(value: Value, args: Args) -> Answer {
     let args = Arguments::new(&args);
     let unit = match args.get(0, "width") {
         Some(width) if width.as_str().is_some() => text_of(&width)?,
@@ -316,7 +327,7 @@ fn indent(value: Value, args: Rest<Value>) -> Answer {
     Ok(string_like(&value, out))
 }
 
-fn batch(value: Value, args: Rest<Value>) -> Answer {
+fn batch(value: Value, args: Args) -> Answer {
     let args = Arguments::new(&args);
     let size = args.limit(0, "linecount")?.filter(|n| (1..=100_000).contains(n));
     let Some(size) = size else { return raise("batch: linecount must be between 1 and 100000") };
@@ -327,7 +338,7 @@ fn batch(value: Value, args: Rest<Value>) -> Answer {
     Ok(Generator::value(rows.into_iter().map(Value::from).collect()))
 }
 
-fn groupby(value: Value, args: Rest<Value>) -> Answer {
+fn groupby(value: Value, args: Args) -> Answer {
     let args = Arguments::new(&args);
     let name = args.need(0, "attribute")?;
     let case = truth(&args, 2, "case_sensitive");
@@ -348,11 +359,20 @@ fn groupby(value: Value, args: Rest<Value>) -> Answer {
     Ok(Value::from(groups.into_iter().map(|g| tuple(vec![g.1, Value::from(g.2)])).collect::<Vec<_>>()))
 }
 
-fn map(state: &mut State, value: Value, args: Rest<Value>) -> Answer {
+/// jinja2's lazy filters look at the items only of a value that is true, so None passes for an empty list.
+fn items_if_true(value: &Value) -> Result<Vec<Value>, Error> {
+    if value.is_true() {
+        items_of(value)
+    } else {
+        Ok(Vec::new())
+    }
+}
+
+fn map(state: &mut State, value: Value, args: Args) -> Answer {
     let with = Arguments::new(&args);
     let mut out = Vec::new();
     let named = args.first().is_none_or(|a| a.is_kwargs());
-    for item in items_of(&value)? {
+    for item in items_if_true(&value)? {
         out.push(if named {
             let found = path(&item, &with.need(usize::MAX, "attribute")?)?;
             if found.is_undefined() { with.get(usize::MAX, "default").unwrap_or(found) } else { found }
@@ -367,10 +387,10 @@ fn map(state: &mut State, value: Value, args: Rest<Value>) -> Answer {
 }
 
 /// select, reject, selectattr, rejectattr: items whose value (or attribute) passes a test, or is true without one.
-fn select(state: &mut State, value: Value, args: Rest<Value>, by_attribute: bool, wanted: bool) -> Answer {
+fn select(state: &mut State, value: Value, args: Args, by_attribute: bool, wanted: bool) -> Answer {
     let tests = if by_attribute { args.get(1..).unwrap_or_default() } else { &args[..] };
     let mut kept = Vec::new();
-    for item in items_of(&value)? {
+    for item in items_if_true(&value)? {
         let subject = match (by_attribute, args.first()) {
             (true, Some(name)) => path(&item, name)?,
             (true, None) => return raise("missing attribute name"),
@@ -403,20 +423,38 @@ fn escape(value: Value) -> Answer {
     }
 }
 
-fn center(state: &State, value: Value, args: Rest<Value>) -> Answer {
+fn center(state: &State, value: Value, args: Args) -> Answer {
     let width = Arguments::new(&args).limit(0, "width")?.unwrap_or(80);
     sequence::ensure_fuel(state, width as u64)?;
     Ok(string_like(&value, text::pad(&text_of(&value)?, width, ' ', Align::Center)))
 }
 
 /// `pattern|format(values...)` is `pattern % values`.
-fn percent(state: &State, value: Value, args: Rest<Value>) -> Answer {
+fn percent(state: &State, value: Value, args: Args) -> Answer {
     let pattern = text_of(&value)?;
     let values = match args.split_last() {
         Some((last, [])) if last.is_kwargs() => Value::from_object(pairs_of(last).into_iter().collect::<Dict>()),
         _ => tuple(args.0),
     };
     Ok(string_like(&value, format::percent(state, &pattern, &values)?))
+}
+
+/// `truncate(length=255, killwords=False, end='...', leeway=5)`.
+fn truncate(value: Value, args: Args) -> Answer {
+    let args = Arguments::new(&args);
+    let text = text_of(&value)?;
+    let length = args.limit(0, "length")?.unwrap_or(255);
+    let end = args.optional_text(2, "end")?.unwrap_or_else(|| "...".into());
+    let leeway = args.limit(3, "leeway")?.unwrap_or(5);
+    if length < end.chars().count() {
+        return raise(format!("expected length >= {}, got {length}", end.chars().count()));
+    }
+    if text.chars().count() <= length + leeway {
+        return Ok(string_like(&value, text));
+    }
+    let cut: String = text.chars().take(length - end.chars().count()).collect();
+    let kept = if truth(&args, 1, "killwords") { &cut } else { cut.rsplit_once(' ').map_or(cut.as_str(), |p| p.0) };
+    Ok(string_like(&value, kept.to_string() + &end))
 }
 
 fn word_count(value: Value) -> Answer {
@@ -436,6 +474,7 @@ fn register_text(environment: &mut minijinja::Environment<'static>) {
     environment.add_filter("center", center);
     environment.add_filter("format", percent);
     environment.add_filter("wordcount", word_count);
+    environment.add_filter("truncate", truncate);
     environment.add_filter("escape", escape);
     environment.add_filter("e", escape);
     environment.add_filter("forceescape", |v: Value| {
@@ -462,8 +501,8 @@ pub fn register(environment: &mut minijinja::Environment<'static>) {
     environment.add_filter("sort", sort);
     environment.add_filter("dictsort", dictsort);
     environment.add_filter("unique", unique);
-    environment.add_filter("min", |v: Value, args: Rest<Value>| extreme(v, args, Ordering::Less));
-    environment.add_filter("max", |v: Value, args: Rest<Value>| extreme(v, args, Ordering::Greater));
+    environment.add_filter("min", |v: Value, args: Args| extreme(v, args, Ordering::Less));
+    environment.add_filter("max", |v: Value, args: Args| extreme(v, args, Ordering::Greater));
     environment.add_filter("sum", sum);
     environment.add_filter("int", int);
     environment.add_filter("float", float);
@@ -472,9 +511,9 @@ pub fn register(environment: &mut minijinja::Environment<'static>) {
     environment.add_filter("batch", batch);
     environment.add_filter("groupby", groupby);
     environment.add_filter("map", map);
-    environment.add_filter("attr", |v: Value, name: &str| access::attribute(v, name));
-    environment.add_filter("select", |s: &mut State, v: Value, a: Rest<Value>| select(s, v, a, false, true));
-    environment.add_filter("reject", |s: &mut State, v: Value, a: Rest<Value>| select(s, v, a, false, false));
-    environment.add_filter("selectattr", |s: &mut State, v: Value, a: Rest<Value>| select(s, v, a, true, true));
-    environment.add_filter("rejectattr", |s: &mut State, v: Value, a: Rest<Value>| select(s, v, a, true, false));
+    environment.add_filter("attr", access::attr_filter);
+    environment.add_filter("select", |s: &mut State, v: Value, a: Args| select(s, v, a, false, true));
+    environment.add_filter("reject", |s: &mut State, v: Value, a: Args| select(s, v, a, false, false));
+    environment.add_filter("selectattr", |s: &mut State, v: Value, a: Args| select(s, v, a, true, true));
+    environment.add_filter("rejectattr", |s: &mut State, v: Value, a: Args| select(s, v, a, true, false));
 }

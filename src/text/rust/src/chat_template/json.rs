@@ -188,23 +188,13 @@ impl Writer<'_> {
     }
 }
 
-fn tojson(value: Value, args: minijinja::value::Rest<Value>) -> Answer {
+fn tojson(value: Value, args: super::method::Args) -> Answer {
     let style = Style::new(&Arguments::new(&args))?;
     let mut writer = Writer { style: &style, out: String::new() };
     writer.value(&value, 0)?;
     Ok(Value::from(writer.out))
 }
 
-/// `fromjson`, which some templates expect of their host.
-fn fromjson(text: &str) -> Answer {
-    match serde_json::from_str::<serde_json::Value>(text) {
-        Ok(json) => Ok(to_value(&json)),
-        Err(e) => raise(format!("fromjson: {e}")),
-    }
-}
-
 pub fn register(environment: &mut minijinja::Environment<'static>) {
     environment.add_filter("tojson", tojson);
-    environment.add_filter("fromjson", fromjson);
-    environment.add_filter("from_json", fromjson);
 }

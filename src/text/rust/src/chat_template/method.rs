@@ -1,5 +1,8 @@
 //! The methods of str, dict, list and tuple that a sandboxed template may call.
 
+use std::ops::Deref;
+
+use minijinja::value::ArgType;
 use minijinja::{Error, State, Value};
 
 use super::operators::equal;
@@ -36,6 +39,34 @@ pub fn is_unsafe(kind: Type, name: &str) -> bool {
         Type::Dict => UNSAFE_DICT.contains(&name),
         Type::List => UNSAFE_LIST.contains(&name),
         _ => false,
+    }
+}
+
+/// Every argument of a filter or function as it came, the named ones as one last value.
+#[derive(Debug)]
+pub struct Args(pub Vec<Value>);
+
+impl Deref for Args {
+    type Target = [Value];
+    fn deref(&self) -> &[Value] {
+        &self.0
+    }
+}
+
+impl<'a> ArgType<'a> for Args {
+    type Output = Args;
+
+    fn from_value(value: Option<&'a Value>) -> Result<Args, Error> {
+        Ok(Args(value.into_iter().cloned().collect()))
+    }
+
+    fn from_state_and_values(_: Option<&'a State>, values: &'a [Value], at: usize) -> Result<(Args, usize), Error> {
+        let rest = values.get(at..).unwrap_or_default();
+        Ok((Args(rest.to_vec()), rest.len()))
+    }
+
+    fn from_state_and_values_mut(_: Option<&State>, values: &'a [Value], at: usize) -> Result<(Args, usize), Error> {
+        Self::from_state_and_values(None, values, at)
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::cmp::Ordering;
 
-use minijinja::value::Rest;
 use minijinja::{Error, ErrorKind, State, Value};
 
+use super::method::Args;
 use super::number::{self, Number};
 use super::value::{items_of, pairs_of, repr, text_of, type_name, type_of, Dict, Type};
 use super::{format, raise, sequence, Answer};
@@ -133,7 +133,7 @@ fn compared(name: &str, a: &Value, b: &Value) -> Result<bool, Error> {
 }
 
 /// `first op1 second op2 third ...`, stopping at the first comparison that fails.
-fn chain(first: Value, rest: Rest<Value>) -> Answer {
+fn chain(first: Value, rest: Args) -> Answer {
     let mut left = &first;
     for pair in rest.chunks(2) {
         if let [op, right] = pair {
@@ -146,11 +146,14 @@ fn chain(first: Value, rest: Rest<Value>) -> Answer {
     Ok(Value::from(true))
 }
 
+/// What a `for` walks.
 fn iterable(value: Value) -> Answer {
     match type_of(&value) {
         Type::None | Type::Bool | Type::Int | Type::Float | Type::Method => {
             raise(format!("'{}' object is not iterable", type_name(&value)))
         }
+        // loop.last and loop.length need to know the end, which jinja2 finds by reading ahead.
+        Type::Generator => Ok(Value::from(items_of(&value)?)),
         _ => Ok(value),
     }
 }
@@ -170,7 +173,8 @@ pub fn register(environment: &mut minijinja::Environment<'static>) {
     environment.add_filter("py.floordiv", |a: Value, b: Value| arithmetic("//", &a, &b, number::floor_div));
     environment.add_filter("py.mod", modulo);
     environment.add_filter("py.pow", |a: Value, b: Value| arithmetic("**", &a, &b, number::pow));
-    environment.add_filter("py.concat", |a: Value, b: Value| join_text(&a, &b));
+    // Without autoescape `~` knows no safe strings, unlike `+`.
+    environment.add_filter("py.concat", |a: Value, b: Value| Ok::<_, Error>(text_of(&a)? + &text_of(&b)?));
     environment.add_filter("py.eq", |a: Value, b: Value| equal(&a, &b));
     environment.add_filter("py.ne", |a: Value, b: Value| !equal(&a, &b));
     environment.add_filter("py.lt", |a: Value, b: Value| compared("lt", &a, &b));

@@ -88,16 +88,10 @@ fn pick<T: Clone>(items: &[T], at: &[usize]) -> Vec<T> {
 
 pub fn slice(subject: Value, start: Value, stop: Value, step: Value) -> Answer {
     let kind = type_of(&subject);
-    match kind {
-        Type::Str | Type::List | Type::Tuple => {}
-        Type::Undefined => return raise("cannot slice an undefined value"),
-        // jinja2 swallows the TypeError of an object without slices and goes on with an undefined value.
-        _ => return Ok(Value::UNDEFINED),
+    if !matches!(kind, Type::Str | Type::List | Type::Tuple) {
+        return raise(format!("'{}' object cannot be sliced", type_name(&subject)));
     }
-    let (start, stop, step) = match (bound(&start), bound(&stop), bound(&step)) {
-        (Ok(start), Ok(stop), Ok(step)) => (start, stop, step.unwrap_or(1)),
-        _ => return Ok(Value::UNDEFINED),
-    };
+    let (start, stop, step) = (bound(&start)?, bound(&stop)?, bound(&step)?.unwrap_or(1));
     if step == 0 {
         return raise("slice step cannot be zero");
     }

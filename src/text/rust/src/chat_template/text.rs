@@ -26,7 +26,7 @@ pub fn split_spaces(text: &str, limit: Option<usize>) -> Vec<String> {
     let mut rest = text.trim_start_matches(is_space);
     while !rest.is_empty() {
         if Some(parts.len()) == limit {
-            parts.push(rest.trim_end_matches(is_space).to_string());
+            parts.push(rest.to_string());
             break;
         }
         let end = rest.find(is_space).unwrap_or(rest.len());
@@ -42,7 +42,7 @@ pub fn rsplit_spaces(text: &str, limit: Option<usize>) -> Vec<String> {
     let mut rest = text.trim_end_matches(is_space);
     while !rest.is_empty() {
         if Some(parts.len()) == limit {
-            parts.push(rest.trim_start_matches(is_space).to_string());
+            parts.push(rest.to_string());
             break;
         }
         let start = rest.char_indices().rev().find(|(_, c)| is_space(*c)).map_or(0, |(i, c)| i + c.len_utf8());

@@ -86,6 +86,36 @@ impl Object for View {
     }
 }
 
+/// `range(...)`: indexed like a list, but printed as the call that made it.
+#[derive(Debug)]
+pub struct Range {
+    pub start: i64,
+    pub stop: i64,
+    pub step: i64,
+    pub count: usize,
+}
+
+impl Object for Range {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Seq
+    }
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        key.as_usize().filter(|at| *at < self.count).map(|at| Value::from(self.start + at as i64 * self.step))
+    }
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Seq(self.count)
+    }
+}
+
+impl Range {
+    fn text(&self) -> String {
+        match self.step {
+            1 => format!("range({}, {})", self.start, self.stop),
+            step => format!("range({}, {}, {step})", self.start, self.stop),
+        }
+    }
+}
+
 /// A Python generator: always true, no length, and empty after it was walked once.
 #[derive(Debug)]
 pub struct Generator(Mutex<std::vec::IntoIter<Value>>);
@@ -233,7 +263,10 @@ fn repr_at(value: &Value, depth: usize) -> Result<String, Error> {
         Type::Int => value.to_string(),
         Type::Float => float_repr(Number::of(value).map_or(0.0, Number::as_f64)),
         Type::Str => string_repr(value.as_str().unwrap_or_default()),
-        Type::List => format!("[{}]", list_repr(&items_of(value)?, depth)?),
+        Type::List => match value.downcast_object_ref::<Range>() {
+            Some(range) => range.text(),
+            None => format!("[{}]", list_repr(&items_of(value)?, depth)?),
+        },
         Type::Tuple => {
             let items = items_of(value)?;
             let comma = if items.len() == 1 { "," } else { "" };
