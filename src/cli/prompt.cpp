@@ -6,8 +6,21 @@
 #include <iterator>
 
 #include "base/error.h"
+#include "text/utf8.h"
 
 namespace godwit::cli {
+namespace {
+
+// JSON on the way to the template would turn broken bytes into U+FFFD without a word.
+void require_utf8(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const int size = text::utf8_character(text.substr(at));
+    if (size <= 0) fail(ErrorCode::invalid_argument, "cli", "the prompt is not UTF-8 at byte {}", at);
+    at += static_cast<std::size_t>(size);
+  }
+}
+
+}  // namespace
 
 std::vector<int> parse_token_list(std::string_view text) {
   std::vector<int> tokens;
@@ -36,6 +49,7 @@ std::string read_text(const std::string& path) {
 }
 
 std::vector<int> chat_tokens(const models::ModelBundle& model, const Json& messages) {
+  for (const Json& message : messages) require_utf8(message["content"].get_ref<const std::string&>());
   text::ChatInput input;
   input.messages = messages;
   const std::string text = model.need_chat_template().render(input);

@@ -1,0 +1,109 @@
+// Text, stop strings and end ids through a whole engine over one-byte tokens, so that every character and
+// every stop string crosses tokens.
+#include "decode/answer_text.h"
+
+#include <gtest/gtest.h>
+
+#include "decode/engine.h"
+#include "support/byte_tokenizer.h"
+#include "support/scripted_model.h"
+
+namespace godwit::decode {
+namespace {
+
+constexpr int kEnd = 256;
+constexpr int kWidth = 260;  // some models pad their logits past the tokenizer's vocabulary
+
+struct Spoken {
+  std::string text;
+  std::vector<std::string> pieces;
+  std::size_t tokens = 0;
+  FinishReason finish = FinishReason::none;
+  std::optional<std::string> match;
+};
+
+// What a request for `stops` receives from a model that says `bytes` and then the end token.
+Spoken spoken(const std::vector<int>& ids, std::vector<std::string> stops = {}, int max_tokens = -1) {
+  testing::Script script{.logits = [ids](int position) {
+    const auto at = static_cast<std::size_t>(position);
+    return testing::one_hot(at < ids.size() ? ids[at] : kEnd, kWidth);
+  }};
+  script.vocabulary = kWidth;
+  script.end_ids = {kEnd};
+  Engine engine([&] { return testing::scripted_bundle(script, testing::byte_tokenizer()); }, Log());
+  GenerationRequest request;
+  request.prompt = {'?'};
+  request.sampling.temperature = 0;
+  request.stop = std::move(stops);
+  request.max_tokens = max_tokens;
+  Job job = engine.submit(request);
+  Spoken spoken;
+  while (const std::optional<TokenEvent> event = job.next()) {
+    spoken.text += event->text;
+    spoken.pieces.push_back(event->text);
+    spoken.tokens += event->id >= 0;
+    spoken.finish = event->finish;
+    spoken.match = event->stop_match;
+  }
+  return spoken;
+}
+
+std::vector<int> bytes(std::string_view text) {
+  std::vector<int> ids;
+  for (const char byte : text) ids.push_back(static_cast<unsigned char>(byte));
+  return ids;
+}
+
+TEST(AnswerText, the_earliest_stop_string_cuts_the_text_wherever_tokens_end) {
+  struct Case {
+    std::string said;
+    std::vector<std::string> stops;
+    std::string shown;
+    std::optional<std::string> match;
+  };
+  for (const Case& c : std::vector<Case>{{"abc</done>x", {"</done>"}, "abc", "</done>"},
+                                         {"a</dog>", {"</done>"}, "a</dog>", {}},
+                                         {"aaab", {"aab"}, "a", "aab"},
+                                         {"qwfjj", {"jj", "f"}, "qw", "f"},
+                                         {"\n\nx", {"\n\n"}, "", "\n\n"},
+                                         {"caf\xC3\xA9!", {"\xC3\xA9"}, "caf", "\xC3\xA9"},
+                                         {"abc", {"c"}, "ab", "c"},
+                                         {"abc", {""}, "abc", {}}}) {
+    const Spoken got = spoken(bytes(c.said), c.stops);
+    EXPECT_EQ(got.text, c.shown) << c.said;
+    EXPECT_EQ(got.match, c.match) << c.said;
+    EXPECT_EQ(got.finish, FinishReason::stop) << c.said;
+  }
+}
+
+TEST(AnswerText, held_back_text_is_delivered_when_the_answer_ends_first) {
+  EXPECT_EQ(spoken(bytes("ab</do"), {"</done>"}).text, "ab</do");
+  const Spoken limited = spoken(bytes("ab</done>"), {"</done>"}, 6);
+  EXPECT_EQ(limited.text, "ab</do");
+  EXPECT_EQ(limited.finish, FinishReason::length);
+  // The match completes with the last allowed token: the stop string is the reason.
+  EXPECT_EQ(spoken(bytes("ab</done>"), {"</done>"}, 9).finish, FinishReason::stop);
+}
+
+TEST(AnswerText, characters_leave_whole_and_broken_ones_as_replacement) {
+  const Spoken whole = spoken(bytes("a\xF0\x9F\x98\xB8z"));
+  EXPECT_EQ(whole.pieces, (std::vector<std::string>{"a", "", "", "", "\xF0\x9F\x98\xB8", "z", ""}));
+  EXPECT_EQ(spoken(bytes("a\xF0\x9F\x98")).text, "a\xEF\xBF\xBD");
+  EXPECT_EQ(spoken(bytes("\xFF"
+                         "A"))
+                .text,
+            "\xEF\xBF\xBD"
+            "A");
+}
+
+TEST(AnswerText, end_ids_and_ids_past_the_vocabulary_leave_no_text) {
+  const Spoken ended = spoken({'h', 'i', kEnd, 'x'});
+  EXPECT_EQ(ended.text, "hi");
+  EXPECT_EQ(ended.tokens, 2u);
+  const Spoken padded = spoken({'h', 259, 'i'});
+  EXPECT_EQ(padded.text, "hi");
+  EXPECT_EQ(padded.tokens, 3u);
+}
+
+}  // namespace
+}  // namespace godwit::decode

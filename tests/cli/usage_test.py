@@ -1,0 +1,89 @@
+"""Wrong and right usage: exit codes, suggestions, help. No case here opens a model."""
+
+import time
+import unittest
+
+from program import CHAIN, run
+
+VERBS = [("generate",), ("chat",), ("serve",), ("get",), ("ls",), ("eval",), ("eval", "logits")]
+
+
+class Usage(unittest.TestCase):
+    def refused(self, *arguments, code=2, says):
+        done = run(*arguments)
+        self.assertEqual(done.returncode, code, (arguments, done.stderr))
+        self.assertEqual(done.stdout, b"", arguments)
+        self.assertIn(says, done.stderr.decode(), arguments)
+
+    def test_version_names_engine_and_mlx(self):
+        done = run("--version")
+        self.assertEqual(done.returncode, 0)
+        self.assertRegex(done.stdout.decode(), r"^godwit \d+\.\d+\.\d+ \(MLX \d+\.\d+\.\d+.*\)\n$")
+
+    def test_the_bare_program_prints_its_verbs(self):
+        done = run()
+        self.assertEqual(done.returncode, 0)
+        for verb in VERBS:
+            self.assertIn(verb[0], done.stdout.decode())
+
+    def test_help_of_every_verb_fits_a_screen_and_opens_nothing(self):
+        for verb in VERBS:
+            began = time.monotonic()
+            done = run(*verb, "--help")
+            seconds = time.monotonic() - began
+            lines = done.stdout.decode().splitlines()
+            self.assertEqual((done.returncode, done.stderr), (0, b""), verb)
+            self.assertIn("Usage: godwit " + " ".join(verb), "\n".join(lines[:3]))
+            self.assertLessEqual(len(lines), 48, verb)
+            self.assertLess(seconds, 5, verb)  # starting the program, on a loaded machine
+
+    def test_an_unknown_flag_or_verb_suggests_the_near_one(self):
+        self.refused("generate", "--tmep", "1", says="unknown flag '--tmep'; did you mean --temp?")
+        self.refused("generate", "--top_k=3", says="did you mean --top-k?")
+        self.refused("genrate", says="unknown verb 'genrate'; did you mean generate?")
+        self.refused("eval", "logit", says="did you mean logits?")
+        self.refused("generate", "--quantum-foam", says="unknown flag '--quantum-foam'\n")
+        self.refused("--frobnicate", says="unknown flag '--frobnicate'")
+        self.refused("generate", "-p", "x", "stray", says="unknown argument 'stray'")
+
+    def test_values_that_are_no_numbers_are_wrong_usage(self):
+        for flag, value in [
+            ("-n", "abc"), ("-n", "1.5"), ("-n", "99999999999"), ("-n", ""), ("--temp", "warm"), ("--top-k", "few"),
+            ("--top-k", "1.5"), ("--top-p", "0,9"), ("--min-p", "1e"), ("--seed", "-1"), ("--seed", "18446744073709551616"),
+            ("--ctx", "0"), ("--ctx", "-5"), ("--ctx", "4k"), ("--ctx", ""), ("--temp", ""), ("--seed", ""), ("-n", "010"), ("-n", "0x10"), ("-n", " 3"), ("--temp", "0x1p3"), ("--logprobs", "21"), ("--kv-start", "-1"),
+            ("--repetition-penalty", "x"), ("--xtc-threshold", "--xtc-probability"), ("--penalty-window", "all"),
+        ]:  # fmt: skip
+            says = "--max-tokens" if flag == "-n" else flag
+            self.refused("generate", "-p", "x", "-m", CHAIN, flag, value, says=says)
+
+    def test_numbers_out_of_range_are_wrong_usage(self):
+        for flag, value, field in [
+            ("--temp", "-1", "temperature is -1"), ("--temp", "nan", "temperature is nan"), ("--top-p", "1.5", "top_p is 1.5"),
+            ("--min-p", "-0.1", "min_p"), ("--repetition-penalty", "0", "repetition_penalty"), ("--top-k", "-7", "top_k is -7"),
+            ("--xtc-probability", "2", "xtc_probability"), ("--penalty-window", "-2", "penalty_window"),
+            ("-n", "-2", "max_tokens is -2"),
+        ]:  # fmt: skip
+            self.refused("generate", "-p", "x", "-m", CHAIN, flag, value, says=field)
+
+    def test_missing_and_conflicting_arguments(self):
+        self.refused("generate", "-m", CHAIN, says="a prompt is needed")
+        self.refused("generate", "-m", CHAIN, "-p", "x", "--tokens", "1", says="excludes")
+        self.refused("generate", "-m", CHAIN, "-p", says="-p")
+        self.refused("eval", says="A subcommand is required")
+        self.refused("eval", "logits", "--tokens", "1", says="--output is required")
+        self.refused("eval", "logits", "-o", "x", says="--tokens is required")
+        self.refused("generate", "--math", "exact", "-p", "x", says="--math")
+
+    def test_token_lists_are_numbers_between_commas(self):
+        for text in ["", "1,,2", "1,x", "1 2", "1,", "1.0", "0x1", "99999999999"]:
+            self.refused("generate", "-m", CHAIN, "--tokens", text, says="is not a token id")
+
+    def test_what_this_build_does_not_have_is_said_and_not_replaced(self):
+        self.refused("generate", "-m", CHAIN, "-p", "x", "--math", "native", code=1, says="native kernels are not in this build")
+        self.refused("generate", "-m", CHAIN, "-p", "x", "--kv", "turbo:4:4", code=1, says="dense")
+        self.refused("generate", "-m", CHAIN, "-p", "x", "--kv-start", "5", says="--kv-start 5 needs a quantized --kv")
+        self.refused("generate", "-m", CHAIN, "-p", "x", "--threads", "2", says="unknown flag '--threads'")
+
+
+if __name__ == "__main__":
+    unittest.main()
