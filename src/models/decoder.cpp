@@ -97,7 +97,11 @@ nn::Rope::Options rope_options(const Config& config, const WeightScope* root) {
 }
 
 checkpoint::WeightRules decoder_rules(const Config& config, bool tied) {
-  static_cast<void>(nn::Rope(rope_options(config)));
+  try {
+    static_cast<void>(nn::Rope(rope_options(config)));
+  } catch (const Error& error) {
+    throw Error(error.code(), config.origin, error.what());
+  }
   checkpoint::WeightRules rules;
   rules.drop = {"rotary_emb.inv_freq"};
   if (tied) rules.drop.emplace_back("lm_head.");
