@@ -12,7 +12,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A GGUF model in a folder without config.json: the only one there, or the first part of the only split one.
+bool ends_with_any(const fs::path& folder, std::string_view suffix) {
+  for (const auto& item : fs::directory_iterator(folder))
+    if (item.path().filename().string().ends_with(suffix)) return true;
+  return false;
+}
+
+// GGUF repositories often carry the config.json of the model they were made from; the file then describes
+// itself.
+bool is_described_by_config(const fs::path& folder) {
+  return fs::exists(folder / "config.json") &&
+         (ends_with_any(folder, ".safetensors") || !ends_with_any(folder, ".gguf"));
+}
+
+// The GGUF model of a folder: the only one there, or the first part of the only split one.
 fs::path gguf_in_folder(const fs::path& folder) {
   std::vector<fs::path> found;
   for (const auto& item : fs::directory_iterator(folder)) {
@@ -38,7 +51,7 @@ Checkpoint Checkpoint::open(const fs::path& path) {
   Checkpoint checkpoint;
   checkpoint.path_ = path;
   if (fs::is_directory(path)) {
-    if (fs::exists(path / "config.json")) {
+    if (is_described_by_config(path)) {
       checkpoint.config_ = read_config(path);
       return checkpoint;
     }

@@ -82,6 +82,43 @@ TEST(Checkpoint, gguf_metadata_becomes_a_config) {
   EXPECT_EQ(config.tie_word_embeddings, true);  // no output.weight
 }
 
+TEST(Checkpoint, a_gguf_beside_a_config_describes_itself) {
+  const auto folder = fresh_folder("beside");
+  write_file(folder / "config.json", "{}");
+  write_file(folder / "m.gguf",
+             header("llama").tensor("token_embd.weight", {32, 7}, kF32, ramp(7 * 32)).bytes());
+  const Checkpoint checkpoint = Checkpoint::open(folder);
+  EXPECT_TRUE(checkpoint.is_gguf());
+  EXPECT_EQ(checkpoint.config().vocabulary, 7);
+  write_file(folder / "other.gguf", "");
+  expect_error(ErrorCode::invalid_argument, {"holds 2 .gguf files"}, [&] { Checkpoint::open(folder); });
+}
+
+TEST(Checkpoint, gguf_rope_scaling_is_read_in_every_spelling) {
+  const auto scaling = [](GgufBytes gguf) {
+    return open_bytes(gguf.tensor("token_embd.weight", {32, 7}, kF32, ramp(7 * 32))).config().rope_scaling;
+  };
+  EXPECT_FALSE(scaling(header("llama")).has_value());
+  EXPECT_FALSE(
+      scaling(header("llama").string("llama.rope.scaling.type", "none").f32("llama.rope.scaling.factor", 4)));
+  for (GgufBytes gguf : {header("llama").f32("llama.rope.scaling.factor", 4),
+                         header("llama").f32("llama.rope.scale_linear", 4)}) {
+    const auto linear = scaling(std::move(gguf));
+    ASSERT_TRUE(linear.has_value());
+    EXPECT_EQ(linear->type, "linear");
+    EXPECT_EQ(linear->factor, 4.0);
+  }
+  const auto yarn = scaling(header("llama")
+                                .string("llama.rope.scaling.type", "yarn")
+                                .f32("llama.rope.scaling.factor", 2)
+                                .u32("llama.rope.scaling.original_context_length", 64));
+  EXPECT_EQ(yarn->type, "yarn");
+  EXPECT_EQ(yarn->original_max_position, 64);
+  expect_error(ErrorCode::unsupported, {"m.gguf", "llama.rope.scaling.type", "odd"}, [&] {
+    scaling(header("llama").string("llama.rope.scaling.type", "odd").f32("llama.rope.scaling.factor", 2));
+  });
+}
+
 TEST(Checkpoint, gguf_without_a_needed_key_or_of_unknown_kind_is_refused_by_name) {
   expect_error(ErrorCode::corrupt_file, {"m.gguf", "general.architecture"},
                [] { open_bytes(GgufBytes().u32("a.b", 1)); });

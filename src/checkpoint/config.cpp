@@ -193,13 +193,4 @@ Config parse_config(const Json& config, const std::optional<Json>& generation, s
   return result;
 }
 
-Config read_config(const std::filesystem::path& folder) {
-  const auto path = folder / "config.json";
-  const auto generation_path = folder / "generation_config.json";
-  std::optional<Json> generation;
-  const Json config = read_json_file(path);
-  if (std::filesystem::exists(generation_path)) generation = read_json_file(generation_path);
-  return parse_config(config, generation, path.string());
-}
-
 }  // namespace godwit::checkpoint

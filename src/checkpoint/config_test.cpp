@@ -199,6 +199,15 @@ TEST(Config, a_folder_is_read_with_its_generation_config) {
   write_file(folder / "config.json", kLlama.dump());
   write_file(folder / "generation_config.json", R"({"eos_token_id":5})");
   EXPECT_EQ(read_config(folder).end_ids, (std::set<int>{5}));
+  // Python's own spelling of numbers that JSON lacks; the same words inside a string are text.
+  std::string text = kLlama.dump();
+  text.insert(1, R"("limits":[0.0,Infinity,-Infinity,NaN],"note":"NaN \"Infinity",)");
+  write_file(folder / "config.json", text);
+  const Config config = read_config(folder);
+  EXPECT_EQ(config.numbers("limits")[1], INFINITY);
+  EXPECT_EQ(config.numbers("limits")[2], -INFINITY);
+  EXPECT_TRUE(std::isnan(config.numbers("limits")[3]));
+  EXPECT_EQ(config.string("note"), "NaN \"Infinity");
 }
 
 }  // namespace

@@ -124,9 +124,11 @@ class Builder {
     const auto dim = head_dim();
     if (rotated && dim > 0 && *rotated > 0 && *rotated < dim)
       json_["partial_rotary_factor"] = static_cast<double>(*rotated) / static_cast<double>(dim);
-    const auto type = metadata_.string(key("rope.scaling.type")).value_or("none");
-    const auto factor = metadata_.number(key("rope.scaling.factor"));
-    if (type == "none" || !factor) return;
+    // A factor without a type is linear; rope.scale_linear is its older spelling.
+    const auto type = metadata_.string(key("rope.scaling.type")).value_or("linear");
+    auto factor = metadata_.number(key("rope.scaling.factor"));
+    if (!factor) factor = metadata_.number(key("rope.scale_linear"));
+    if (type == "none" || !factor || *factor == 0) return;
     if (type != "linear" && type != "yarn")
       fail(ErrorCode::unsupported, "config", "{}: {} is {}", metadata_.origin(), key("rope.scaling.type"),
            type);
