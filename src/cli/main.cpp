@@ -80,6 +80,7 @@ int run(int argc, const char* const* argv) {
   app.fallthrough();  // the program's own flags may follow the verb
   app.add_flag("-v,--verbose", verbose, "Log everything to standard error");
   for (const AddVerb add : verbs()) add(app, context);
+  take_plain_numbers_only(app);
 
   try {
     return parse_and_run(app, context, argc, argv);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -50,15 +52,54 @@ std::string unknown_word(const CLI::App& verb, std::string word) {
   return text;
 }
 
+template <typename Number>
+bool is_plain(const std::string& text) {
+  Number number;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  return error != std::errc::invalid_argument && stop == end;  // out of range: the conversion says so
+}
+
+std::string whole_number_problem(const std::string& text) {
+  const std::string digits = text.starts_with('-') ? text.substr(1) : text;
+  const bool is_octal = digits.size() > 1 && digits.starts_with('0');
+  return is_plain<long long>(text) && !is_octal ? "" : fmt::format("\"{}\" is not a whole number", text);
+}
+
+// CLI11 would wrap a negative one around and cut a large one off.
+std::string unsigned_problem(const std::string& text) {
+  unsigned long long number;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.starts_with('-')) return fmt::format("\"{}\" is negative", text);
+  if (error != std::errc::result_out_of_range) return whole_number_problem(text);
+  return fmt::format("\"{}\" is larger than {}", text, std::numeric_limits<unsigned long long>::max());
+}
+
+std::string number_problem(const std::string& text) {
+  return is_plain<double>(text) ? "" : fmt::format("\"{}\" is not a number", text);
+}
+
 }  // namespace
+
+void take_plain_numbers_only(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    const std::string type = option->get_type_name();
+    if (type.starts_with("UINT"))
+      option->check(CLI::Validator([](std::string& text) { return unsigned_problem(text); }, ""));
+    if (type.starts_with("INT"))
+      option->check(CLI::Validator([](std::string& text) { return whole_number_problem(text); }, ""));
+    if (type.starts_with("FLOAT"))
+      option->check(CLI::Validator([](std::string& text) { return number_problem(text); }, ""));
+  }
+  for (CLI::App* verb : app.get_subcommands([](CLI::App*) { return true; })) take_plain_numbers_only(*verb);
+}
 
 std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& verb = chosen(app);
-  const std::vector<std::string> extra = app.remaining(true);
-  const bool is_unknown =
-      error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError) && !extra.empty();
+  // A word that nobody knows explains more than the flag that it was meant to be.
+  const std::vector<std::string> extra = app.remaining(/*recurse=*/true);
   return fmt::format("{}: {}\nSee {} --help.\n", full_name(verb),
-                     is_unknown ? unknown_word(verb, extra.front()) : error.what(), full_name(verb));
+                     extra.empty() ? error.what() : unknown_word(verb, extra.front()), full_name(verb));
 }
 
 }  // namespace godwit::cli
