@@ -273,14 +273,11 @@ std::string base64(const std::vector<unsigned char>& bytes) {
 std::string Builder::unigram() const {
   if (vocabulary_.scores.empty())
     fail(ErrorCode::corrupt_file, kTag, "{}: tokenizer.ggml.scores is absent", origin_);
-  // A control token may never come out of the lattice: its text in a message is plain text.
-  constexpr double kNever = -1e6;
   Json pieces = Json::array();
   Json unk_id = nullptr;
   for (std::size_t id = 0; id < vocabulary_.tokens.size(); ++id) {
-    const bool text = type_of(id) == normal;
     if (type_of(id) == unknown && unk_id.is_null()) unk_id = id;
-    pieces.push_back({vocabulary_.tokens[id], text ? static_cast<double>(vocabulary_.scores[id]) : kNever});
+    pieces.push_back({vocabulary_.tokens[id], static_cast<double>(vocabulary_.scores[id])});
   }
   if (vocabulary_.unknown_id) unk_id = *vocabulary_.unknown_id;
   Json steps = Json::array();

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 
+use tokenizers::models::unigram::Unigram;
 use tokenizers::models::ModelWrapper;
 use tokenizers::tokenizer::{
     AddedVocabulary, Model, OffsetType, PreTokenizedString, PreTokenizer, Tokenizer as HfTokenizer,
@@ -17,10 +18,28 @@ pub struct Tokenizer {
     inner: HfTokenizer,
     /// The added tokens with the special ones treated as text: what user text is split with.
     plain: AddedVocabulary,
+    /// For Unigram: the model without the special pieces, which its lattice would find in any text.
+    plain_model: Option<Unigram>,
 }
 
 fn describe(error: tokenizers::Error) -> String {
     error.to_string()
+}
+
+/// The same pieces under the same ids, with the text of special ones replaced by something no text can hold.
+fn without_special_pieces(inner: &HfTokenizer) -> Result<Option<Unigram>, Failure> {
+    let ModelWrapper::Unigram(model) = inner.get_model() else { return Ok(None) };
+    let added = inner.get_added_tokens_decoder();
+    let is_special = |id: usize| added.get(&(id as u32)).is_some_and(|token| token.special);
+    let hide = |(id, (piece, score)): (usize, &(String, f64))| match is_special(id) {
+        true => (format!("\u{10ffff}\u{10fffe}{id}"), *score),
+        false => (piece.clone(), *score),
+    };
+    let pieces = model.iter().enumerate().map(hide).collect();
+    // The id of the unknown piece is only to be had from the serialised form.
+    let written = serde_json::to_value(model).map_err(|e| Failure::corrupt(e.to_string()))?;
+    let unk_id = written["unk_id"].as_u64().map(|id| id as usize);
+    Unigram::from(pieces, unk_id, model.byte_fallback()).map(Some).map_err(|e| Failure::corrupt(describe(e)))
 }
 
 impl Tokenizer {
@@ -31,7 +50,8 @@ impl Tokenizer {
         inner.with_truncation(None).map_err(|e| Failure::corrupt(describe(e)))?;
         let mut plain = inner.get_added_vocabulary().clone();
         plain.set_encode_special_tokens(true);
-        Ok(Tokenizer { inner, plain })
+        let plain_model = without_special_pieces(&inner)?;
+        Ok(Tokenizer { inner, plain, plain_model })
     }
 
     pub fn encode(&self, text: &str, flags: u32) -> Result<Vec<u32>, Failure> {
@@ -50,8 +70,10 @@ impl Tokenizer {
         if let Some(splitter) = self.inner.get_pre_tokenizer() {
             splitter.pre_tokenize(&mut pieces)?;
         }
-        let model = self.inner.get_model();
-        pieces.tokenize(|piece| model.tokenize(piece.get()))?;
+        pieces.tokenize(|piece| match &self.plain_model {
+            Some(model) => model.tokenize(piece.get()),
+            None => self.inner.get_model().tokenize(piece.get()),
+        })?;
         let encoding = pieces.into_encoding(None, 0, OffsetType::None)?;
         self.inner.post_process(encoding, None, add_special)
     }

@@ -1,0 +1,129 @@
+// Ids and texts of small tokenizers, from tokenizer.json and rebuilt from GGUF metadata, against the
+// libraries that made them: Hugging Face `tokenizers` for byte-level and Unigram files, Google's
+// `sentencepiece` for its own models.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+#include <functional>
+
+#include "base/json.h"
+#include "text/detokenizer.h"
+#include "text/tokenizer.h"
+
+namespace godwit::text {
+namespace {
+
+Json read(const std::string& name) {
+  std::ifstream file(std::string(GODWIT_FIXTURES) + "/" + name + ".json");
+  return Json::parse(file);
+}
+
+template <typename T>
+void take(const Json& from, const char* key, T& into) {
+  if (from.contains(key) && !from[key].is_null()) into = from[key].get<T>();
+}
+
+template <typename T>
+void take(const Json& from, const char* key, std::optional<T>& into) {
+  if (from.contains(key) && !from[key].is_null()) into = from[key].get<T>();
+}
+
+GgufVocabulary vocabulary_of(const Json& gguf) {
+  GgufVocabulary out;
+  take(gguf, "model", out.model);
+  take(gguf, "pre", out.pre);
+  take(gguf, "tokens", out.tokens);
+  take(gguf, "scores", out.scores);
+  take(gguf, "token_types", out.token_types);
+  take(gguf, "merges", out.merges);
+  take(gguf, "precompiled_charsmap", out.precompiled_charsmap);
+  take(gguf, "bos_id", out.bos_id);
+  take(gguf, "eos_id", out.eos_id);
+  take(gguf, "unknown_id", out.unknown_id);
+  take(gguf, "add_space_prefix", out.add_space_prefix);
+  take(gguf, "remove_extra_whitespaces", out.remove_extra_whitespaces);
+  return out;
+}
+
+// Runs `check` on every tokenizer that a suite can build: the file's own and the GGUF twin.
+void for_each_build(
+    const std::function<void(const Tokenizer&, const Json& suite, const std::string& label)>& check) {
+  for (const Json& name : read("index")) {
+    const Json suite = read(name.get<std::string>());
+    if (!suite["json"].is_null())
+      check(Tokenizer::from_json(suite["json"].get<std::string>(), "file"), suite,
+            name.get<std::string>() + " (json)");
+    if (!suite["gguf"].is_null())
+      check(Tokenizer::from_gguf(vocabulary_of(suite["gguf"]), "gguf"), suite,
+            name.get<std::string>() + " (gguf)");
+  }
+}
+
+TEST(TokenizerConformance, EveryTextEncodesToTheIdsOfTheOracle) {
+  int total = 0;
+  for_each_build([&](const Tokenizer& tokenizer, const Json& suite, const std::string& label) {
+    int wrong = 0;
+    for (const Json& item : suite["cases"]) {
+      const EncodeOptions options{.add_special_tokens = item["add_special"],
+                                  .parse_special_tokens = item["parse_special"]};
+      const auto got = tokenizer.encode(item["text"].get<std::string>(), options);
+      ++total;
+      if (got != item["ids"].get<std::vector<int>>() && ++wrong <= 5)
+        ADD_FAILURE() << label << ": " << item.dump() << "\n got " << Json(got).dump();
+    }
+    EXPECT_EQ(wrong, 0) << label;
+  });
+  std::printf("%d encodings\n", total);
+  EXPECT_GT(total, 10000);
+}
+
+TEST(TokenizerConformance, EverySequenceDecodesToTheTextOfTheOracle) {
+  int total = 0;
+  for_each_build([&](const Tokenizer& tokenizer, const Json& suite, const std::string& label) {
+    int wrong = 0;
+    for (const Json& item : suite["decodings"]) {
+      const auto got = tokenizer.decode(item["ids"].get<std::vector<int>>(), item["skip_special"]);
+      ++total;
+      if (got != item["text"].get<std::string>() && ++wrong <= 5)
+        ADD_FAILURE() << label << ": " << item.dump() << "\n got " << Json(got).dump();
+    }
+    EXPECT_EQ(wrong, 0) << label;
+  });
+  std::printf("%d decodings\n", total);
+  EXPECT_GT(total, 1500);
+}
+
+TEST(TokenizerConformance, StreamedPiecesAreFinalAndAddUpToTheWholeText) {
+  for_each_build([&](const Tokenizer& tokenizer, const Json& suite, const std::string& label) {
+    for (const Json& item : suite["decodings"]) {
+      if (!item["skip_special"]) continue;
+      const auto ids = item["ids"].get<std::vector<int>>();
+      Detokenizer detokenizer(tokenizer);
+      std::string shown;
+      for (const int id : ids) shown += detokenizer.add(id);
+      EXPECT_EQ(shown + detokenizer.finish(), tokenizer.decode(ids)) << label;
+    }
+  });
+}
+
+TEST(TokenizerConformance, PlainTextComesBackAsItWas) {
+  for_each_build([&](const Tokenizer& tokenizer, const Json& suite, const std::string& label) {
+    // These change the text on purpose (NFC, NFKC, squeezed spaces).
+    const std::string name = suite["name"];
+    if (name.starts_with("qwen") || name == "t5" || name == "unigram") return;
+    for (const Json& item : suite["cases"]) {
+      if (item["parse_special"] || item["add_special"]) continue;
+      const auto text = item["text"].get<std::string>();
+      if (text.find("\xE2\x96\x81") != std::string::npos) continue;  // U+2581 is a space to SentencePiece
+      EXPECT_EQ(tokenizer.decode(
+                    tokenizer.encode(text, {.add_special_tokens = false, .parse_special_tokens = false}),
+                    /*skip_special_tokens=*/false),
+                text)
+          << label;
+    }
+  });
+}
+
+}  // namespace
+}  // namespace godwit::text
