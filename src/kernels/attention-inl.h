@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernels/attention.h"
+#include "kernels/attention_merge-inl.h"
 #include "kernels/exp-inl.h"
 #include "kernels/level.h"
 
@@ -32,17 +33,31 @@ inline constexpr int kBandRows = 8;
 struct QueryRow {
   const float* q;
   float* out;
+  float* parts;  // of its block parts_first; null when blocks are merged at once
   Interval interval;
-  float maximum, total;               // running softmax state over the blocks so far
-  float weighted[kMaxHeadDim];        // running sum of e * v
+  SoftmaxState state;
   std::int64_t first, last;           // visible slots of the current block
   float weights[kBlockPositions];     // scores, then e, of the current block
   float block_weighted[kMaxHeadDim];  // sum of e * v within the current block
 };
 
+// A plane (one KV head of one block) that will be read next: each step of a loop over the current plane asks
+// for as many bytes of it as it reads itself, so that the next loop finds it in the second-level cache.
+struct NextPlane {
+  const void* bytes;  // null: nothing to fetch
+
+  [[gnu::always_inline]] void fetch(std::int64_t at, std::int64_t count) const {
+    if (bytes == nullptr) return;
+    for (std::int64_t line = 0; line < count; line += 64)
+      __builtin_prefetch(static_cast<const char*>(bytes) + at + line, 0, 2);
+  }
+};
+
 // Scores of all 64 slots for `kRows` rows; slots past an interval get meaningless values, masked later.
 template <class V, class Read, int kRows>
-void score_tile(QueryRow* rows, const typename Read::Element* keys, std::int64_t head_dim, float scale) {
+void score_tile(QueryRow* rows, const typename Read::Element* keys, std::int64_t head_dim, float scale,
+                NextPlane next) {
+  constexpr std::int64_t kLineBytes = kBlockPositions * sizeof(typename Read::Element);
   constexpr int kWide = V::kTileVectors;
   for (std::int64_t slot = 0; slot < kBlockPositions; slot += 16 * kWide) {
     V sums[kRows][kWide];
@@ -51,6 +66,7 @@ void score_tile(QueryRow* rows, const typename Read::Element* keys, std::int64_t
 #pragma GCC unroll 4
       for (int w = 0; w < kWide; w++) sums[r][w] = V::zero();
     for (std::int64_t d = 0; d < head_dim; d++) {
+      if (slot == 0) next.fetch(d * kLineBytes, kLineBytes);
       V key[kWide];
 #pragma GCC unroll 4
       for (int w = 0; w < kWide; w++) key[w] = Read::load(keys + d * kBlockPositions + slot + 16 * w);
@@ -93,7 +109,8 @@ float soften(QueryRow& row, float* total) {
 // block_weighted += e * v over slots [begin, end), ascending, for `kRows` rows.
 template <class V, class Read, int kRows>
 void weigh_values(QueryRow* rows, const typename Read::Element* values, std::int64_t head_dim,
-                  std::int64_t begin, std::int64_t end) {
+                  std::int64_t begin, std::int64_t end, NextPlane next) {
+  const auto line_bytes = head_dim * static_cast<std::int64_t>(sizeof(typename Read::Element));
   constexpr int kWide = V::kTileVectors;
   std::int64_t d = 0;
   const auto columns = [&]<int kVectors>() {
@@ -103,6 +120,7 @@ void weigh_values(QueryRow* rows, const typename Read::Element* values, std::int
 #pragma GCC unroll 4
       for (int w = 0; w < kVectors; w++) sums[r][w] = V::load(rows[r].block_weighted + d + 16 * w);
     for (std::int64_t slot = begin; slot < end; slot++) {
+      if (d == 0) next.fetch(slot * line_bytes, line_bytes);
       V value[kVectors];
 #pragma GCC unroll 4
       for (int w = 0; w < kVectors; w++) value[w] = Read::load(values + slot * head_dim + d + 16 * w);
@@ -122,19 +140,22 @@ void weigh_values(QueryRow* rows, const typename Read::Element* values, std::int
 }
 
 template <class V>
-void merge_block(QueryRow& row, std::int64_t head_dim, float block_maximum, float block_total) {
-  const V larger = V::max(V::set1(row.maximum), V::set1(block_maximum));
-  const V keep = exp(V::set1(row.maximum) - larger), take = exp(V::set1(block_maximum) - larger);
-  row.maximum = larger.first();
-  row.total = V::fma(V::set1(row.total), keep, V::set1(block_total) * take).first();
-  for (std::int64_t d = 0; d < head_dim; d += 16)
-    V::fma(V::load(row.weighted + d), keep, V::load(row.block_weighted + d) * take).store(row.weighted + d);
+void deliver_block(const AttentionArgs& a, QueryRow& row, std::int64_t block, float maximum, float total) {
+  if (row.parts == nullptr) {
+    merge_block<V>(row.state, a.head_dim, maximum, total, row.block_weighted);
+    return;
+  }
+  float* part = row.parts + (block - a.parts_first) * part_elements(a.head_dim);
+  for (std::int64_t d = 0; d < a.head_dim; d += 16) V::load(row.block_weighted + d).store(part + d);
+  part[a.head_dim] = maximum;
+  part[a.head_dim + 1] = total;
 }
 
 // Adds one block to `kRows` rows. Slots that all rows see are weighed together, the ragged ends row by row:
 // the order within a row is the same either way.
 template <class V, class Read, int kRows>
-void attend_tile(const AttentionArgs& a, QueryRow* rows, std::int64_t block, std::int64_t kv_head) {
+void attend_tile(const AttentionArgs& a, QueryRow* rows, std::int64_t block, std::int64_t kv_head,
+                 bool fetches_next) {
   using Element = typename Read::Element;
   const std::int64_t plane = kv_head * a.head_dim * kBlockPositions, origin = block * kBlockPositions;
   std::int64_t begin = 0, end = kBlockPositions;
@@ -149,47 +170,50 @@ void attend_tile(const AttentionArgs& a, QueryRow* rows, std::int64_t block, std
     end = row.last < end ? row.last : end;
   }
   if (!any) return;
-  score_tile<V, Read, kRows>(rows, static_cast<const Element*>(a.key_blocks[block]) + plane, a.head_dim,
-                             a.scale);
+  const Element* keys = static_cast<const Element*>(a.key_blocks[block]) + plane;
   const Element* values = static_cast<const Element*>(a.value_blocks[block]) + plane;
+  const NextPlane none{nullptr};
+  const NextPlane next{fetches_next ? static_cast<const Element*>(a.key_blocks[block + 1]) + plane : nullptr};
+  score_tile<V, Read, kRows>(rows, keys, a.head_dim, a.scale, fetches_next ? NextPlane{values} : none);
   float maxima[kRows] = {}, totals[kRows] = {};
   for (int r = 0; r < kRows; r++) {
     if (rows[r].first == rows[r].last) continue;
     maxima[r] = soften<V>(rows[r], &totals[r]);
     for (std::int64_t d = 0; d < a.head_dim; d += 16) V::zero().store(rows[r].block_weighted + d);
-    weigh_values<V, Read, 1>(rows + r, values, a.head_dim, rows[r].first, begin < end ? begin : rows[r].last);
+    weigh_values<V, Read, 1>(rows + r, values, a.head_dim, rows[r].first, begin < end ? begin : rows[r].last,
+                             none);
   }
-  if (begin < end) weigh_values<V, Read, kRows>(rows, values, a.head_dim, begin, end);
+  if (begin < end) weigh_values<V, Read, kRows>(rows, values, a.head_dim, begin, end, next);
   for (int r = 0; r < kRows; r++) {
     if (rows[r].first == rows[r].last) continue;
-    if (begin < end) weigh_values<V, Read, 1>(rows + r, values, a.head_dim, end, rows[r].last);
-    merge_block<V>(rows[r], a.head_dim, maxima[r], totals[r]);
+    if (begin < end) weigh_values<V, Read, 1>(rows + r, values, a.head_dim, end, rows[r].last, none);
+    deliver_block<V>(a, rows[r], block, maxima[r], totals[r]);
   }
 }
 
+// `has_next`: the walk goes on to block + 1, whose keys the first tile then asks for.
 template <class V, class Read>
-void attend_tiles(const AttentionArgs& a, QueryRow* rows, int count, std::int64_t block,
-                  std::int64_t kv_head) {
+void attend_tiles(const AttentionArgs& a, QueryRow* rows, int count, std::int64_t block, std::int64_t kv_head,
+                  bool has_next) {
   static_assert(V::kTileRows == 2 || V::kTileRows == 4);
-  for (int r = 0; r < count;) {
+  for (int r = 0; r < count; r += V::kTileRows) {
     const int left = count - r;
+    const bool fetches = has_next && r == 0;
     if constexpr (V::kTileRows == 4) {
       if (left >= 4) {
-        attend_tile<V, Read, 4>(a, rows + r, block, kv_head);
-        r += 4;
+        attend_tile<V, Read, 4>(a, rows + r, block, kv_head, fetches);
         continue;
       }
       if (left == 3) {
-        attend_tile<V, Read, 3>(a, rows + r, block, kv_head);
-        return;
+        attend_tile<V, Read, 3>(a, rows + r, block, kv_head, fetches);
+        continue;
       }
     }
     if (left >= 2) {
-      attend_tile<V, Read, 2>(a, rows + r, block, kv_head);
+      attend_tile<V, Read, 2>(a, rows + r, block, kv_head, fetches);
     } else {
-      attend_tile<V, Read, 1>(a, rows + r, block, kv_head);
+      attend_tile<V, Read, 1>(a, rows + r, block, kv_head, fetches);
     }
-    r += 2;
   }
 }
 
@@ -197,21 +221,19 @@ template <class V, class Read>
 void attend_band(const AttentionArgs& a, QueryRow* rows, int count, std::int64_t kv_head) {
   std::int64_t lo = rows[0].interval.lo, hi = rows[0].interval.hi;
   for (int r = 0; r < count; r++) {
-    QueryRow& row = rows[r];
-    row.maximum = -__builtin_huge_valf();
-    row.total = 0.0f;
-    for (std::int64_t d = 0; d < a.head_dim; d += 16) V::zero().store(row.weighted + d);
-    lo = row.interval.lo < lo ? row.interval.lo : lo;
-    hi = row.interval.hi > hi ? row.interval.hi : hi;
+    clear<V>(rows[r].state, a.head_dim);
+    lo = rows[r].interval.lo < lo ? rows[r].interval.lo : lo;
+    hi = rows[r].interval.hi > hi ? rows[r].interval.hi : hi;
   }
-  for (std::int64_t block = lo / kBlockPositions; block * kBlockPositions < hi; block++)
-    attend_tiles<V, Read>(a, rows, count, block, kv_head);
-  for (int r = 0; r < count; r++) {
-    const bool is_empty = rows[r].interval.lo >= rows[r].interval.hi;
-    const V total = V::set1(is_empty ? 1.0f : rows[r].total);
-    for (std::int64_t d = 0; d < a.head_dim; d += 16)
-      (V::load(rows[r].weighted + d) / total).store(rows[r].out + d);
+  std::int64_t begin = lo / kBlockPositions, end = (hi + kBlockPositions - 1) / kBlockPositions;
+  if (a.parts != nullptr) {
+    begin = a.block_begin > begin ? a.block_begin : begin;
+    end = a.block_end < end ? a.block_end : end;
   }
+  for (std::int64_t block = begin; block < end; block++)
+    attend_tiles<V, Read>(a, rows, count, block, kv_head, block + 1 < end);
+  if (a.parts != nullptr) return;
+  for (int r = 0; r < count; r++) finish<V>(rows[r].state, rows[r].interval, a.head_dim, rows[r].out);
 }
 
 template <class V, class Read>
@@ -227,6 +249,9 @@ void attend_heads(const AttentionArgs& a) {
         rows[count].q = a.q + query * a.q_stride + h * a.head_dim;
         rows[count].out = a.out + query * a.out_stride + h * a.head_dim;
         rows[count].interval = a.intervals[query];
+        rows[count].parts =
+            a.parts == nullptr ? nullptr
+                               : a.parts + (query * a.heads + h) * a.parts_blocks * part_elements(a.head_dim);
         if (++count < kBandRows) continue;
         attend_band<V, Read>(a, rows, count, kv_head);
         count = 0;

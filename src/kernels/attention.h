@@ -41,6 +41,30 @@ struct AttentionArgs {
   std::int64_t head_begin, head_end;
   std::int64_t q_stride, out_stride;  // in elements
   float scale;
+
+  // For a long context the blocks can be shared out among threads instead: with `parts`, only blocks
+  // [block_begin, block_end) are visited, `out` is left alone, and what each block gives is written for
+  // attention_merge.
+  float* parts =
+      nullptr;  // [queries, heads, parts_blocks, part_elements(head_dim)]; entry b - parts_first is block b
+  std::int64_t parts_first = 0, parts_blocks = 0;
+  std::int64_t block_begin = 0, block_end = 0;
+};
+
+// o, then m and l, then room up to whole vectors.
+constexpr std::int64_t part_elements(std::int64_t head_dim) { return head_dim + 16; }
+
+// Merges the parts of all blocks that a query sees, ascending, with the arithmetic of the undivided call:
+// same bits.
+struct AttentionMergeArgs {
+  const float* parts;  // as above, all blocks of all intervals present
+  float* out;
+  const Interval* intervals;
+  std::int64_t parts_first, parts_blocks;
+  std::int64_t heads, head_dim;
+  std::int64_t query_begin, query_end;
+  std::int64_t head_begin, head_end;
+  std::int64_t out_stride;
 };
 
 // Writes the keys and values of consecutive positions into their blocks, converted to `type` by rounding to

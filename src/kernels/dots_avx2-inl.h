@@ -35,7 +35,7 @@ struct Avx2Dots {
     return _mm256_set1_epi32(word);
   }
   template <int kCount>
-  static __m256i product_run(const Bytes* codes, const std::int8_t* x) {
+  [[gnu::always_inline]] static __m256i product_run(const Bytes* codes, const std::int8_t* x) {
     const __m256i last = _mm256_maddubs_epi16(codes[kCount - 1], four_inputs(x + 4 * (kCount - 1)));
     if constexpr (kCount == 1) return last;
     if constexpr (kCount > 1) return _mm256_add_epi16(product_run<kCount - 1>(codes, x), last);
@@ -43,20 +43,20 @@ struct Avx2Dots {
   // Sum over `kSteps` steps of codes times inputs; codes lie in [0, kLargest]. Products are summed in 16 bits
   // for as many steps as cannot overflow: two products of kLargest * 127 a step.
   template <int kLargest, int kSteps>
-  static Ints dot(const Bytes* codes, const std::int8_t* x) {
+  [[gnu::always_inline]] static Ints dot(const Bytes* codes, const std::int8_t* x) {
     constexpr int kFit = 32767 / (kLargest * 254), kRun = kFit >= 8 ? 8 : kFit >= 4 ? 4 : kFit >= 2 ? 2 : 1;
     const __m256i one = _mm256_set1_epi16(1);
     Ints total = _mm256_setzero_si256();
 #pragma GCC unroll 8
     for (int first = 0; first < kSteps; first += kRun) {
-      const __m256i run = product_run<kRun < kSteps ? kRun : kSteps>(codes + first, x + 4 * first);
+      const __m256i run = product_run < kRun < kSteps ? kRun : kSteps > (codes + first, x + 4 * first);
       total = _mm256_add_epi32(total, _mm256_madd_epi16(run, one));
     }
     return total;
   }
   // Codes are int8: |code| times the input with the code's sign. 128 * 127 * 2 still fits 16 bits.
   template <int kSteps>
-  static Ints dot_signed(const Bytes* codes, const std::int8_t* x) {
+  [[gnu::always_inline]] static Ints dot_signed(const Bytes* codes, const std::int8_t* x) {
     const __m256i one = _mm256_set1_epi16(1);
     Ints total = _mm256_setzero_si256();
 #pragma GCC unroll 8

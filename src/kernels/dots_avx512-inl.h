@@ -41,7 +41,7 @@ struct Avx512Dots {
     return _mm512_set1_epi32(word);
   }
   template <int kLargest, int kSteps>
-  static Ints dot(const Bytes* codes, const std::int8_t* x) {
+  [[gnu::always_inline]] static Ints dot(const Bytes* codes, const std::int8_t* x) {
     static_assert(kLargest <= 255);
     Ints total = _mm512_setzero_si512();
 #pragma GCC unroll 8

@@ -8,7 +8,7 @@ namespace {
 // exp(0) = 1, NaN stays NaN. x = n ln2 + r with |r| <= ln2/2; the Taylor polynomial of degree 7 leaves
 // out 5.2e-9.
 template <class V>
-V exp(V x) {
+[[gnu::always_inline]] inline V exp(V x) {
   constexpr float kLowest = -87.33f, kHighest = 88.37f;
   const V round = V::set1(12582912.0f);  // 1.5 * 2^23: adding it leaves the nearest integer in the low bits
   const V shifted = V::fma(x, V::set1(1.44269504f), round);

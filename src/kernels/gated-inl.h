@@ -9,12 +9,12 @@ namespace {
 
 // g / (1 + exp(-z)); z = g is silu. An exp that reaches infinity gives -0 or +0.
 template <class V>
-V times_sigmoid(V g, V z) {
+[[gnu::always_inline]] inline V times_sigmoid(V g, V z) {
   return g / (V::set1(1.0f) + exp(V::negate(z)));
 }
 
 template <class V, Activation kActivation>
-V activated(V g) {
+[[gnu::always_inline]] inline V activated(V g) {
   if constexpr (kActivation == Activation::silu) return times_sigmoid(g, g);
   const V linear = V::set1(1.59576912f),
           cubic = V::set1(0.0713548163f);  // 2 sqrt(2/pi), and that times 0.044715

@@ -27,6 +27,7 @@ struct KernelTable {
   Kernel<QuantizeRowsArgs> quantize_rows;
   Kernel<QuantMatmulArgs> quant_matmul;
   Kernel<AttentionArgs> attention;
+  Kernel<AttentionMergeArgs> attention_merge;
 };
 
 namespace scalar {

@@ -87,6 +87,7 @@ void expect_own_bodies(Level level) {
   const Interval none{0, 0};
   EXPECT_EQ(table.attention({x, y, &none, nullptr, nullptr, KvType::f32, 1, 1, 16, 0, 1, 0, 1, 16, 16, 1.0f}),
             level);
+  EXPECT_EQ(table.attention_merge({nullptr, y, &none, 0, 0, 1, 16, 0, 1, 0, 1, 16}), level);
   for (const Level other : runnable_levels()) {
     if (other == level) continue;
     const KernelTable& theirs = kernels_for(other);
@@ -98,6 +99,7 @@ void expect_own_bodies(Level level) {
     EXPECT_NE(table.quantize_rows, theirs.quantize_rows);
     EXPECT_NE(table.quant_matmul, theirs.quant_matmul);
     EXPECT_NE(table.attention, theirs.attention);
+    EXPECT_NE(table.attention_merge, theirs.attention_merge);
   }
 }
 

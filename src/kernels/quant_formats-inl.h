@@ -23,7 +23,7 @@ struct PackedQ8_0 {
   static constexpr int kGroups = 1, kHead = 32, kGroupBytes = 512, kLargest = 255, kOffset = 128;
   static constexpr bool kHasMinimum = false, kSplit = false, kIsSigned = true;
   template <class D>
-  static void read(const std::uint8_t* record, int, int part, Group<D>& out) {
+  [[gnu::always_inline]] static void read(const std::uint8_t* record, int, int part, Group<D>& out) {
     out.scales[0] = D::load_halves(record + part * 16);
 #pragma GCC unroll 8
     for (int i = 0; i < 8; i++) {
@@ -34,7 +34,7 @@ struct PackedQ8_0 {
 };
 
 template <class D>
-void read_nibbles(const std::uint8_t* lines, Group<D>& out) {
+[[gnu::always_inline]] inline void read_nibbles(const std::uint8_t* lines, Group<D>& out) {
 #pragma GCC unroll 4
   for (int i = 0; i < 4; i++) {
     const auto both = D::load(lines + i * 64);
@@ -47,7 +47,7 @@ struct PackedQ4_0 {
   static constexpr int kGroups = 1, kHead = 32, kGroupBytes = 256, kLargest = 15, kOffset = 8;
   static constexpr bool kHasMinimum = false, kSplit = false, kIsSigned = false;
   template <class D>
-  static void read(const std::uint8_t* record, int, int part, Group<D>& out) {
+  [[gnu::always_inline]] static void read(const std::uint8_t* record, int, int part, Group<D>& out) {
     out.scales[0] = D::load_halves(record + part * 16);
     read_nibbles<D>(record + kHead + part * 32, out);
   }
@@ -57,7 +57,7 @@ struct PackedQ4_1 {
   static constexpr int kGroups = 1, kHead = 64, kGroupBytes = 256, kLargest = 15, kOffset = 0;
   static constexpr bool kHasMinimum = true, kSplit = false, kIsSigned = false;
   template <class D>
-  static void read(const std::uint8_t* record, int, int part, Group<D>& out) {
+  [[gnu::always_inline]] static void read(const std::uint8_t* record, int, int part, Group<D>& out) {
     out.scales[0] = D::load_halves(record + part * 16);
     out.addend = D::load_halves(record + 32 + part * 16);
     read_nibbles<D>(record + kHead + part * 32, out);
@@ -68,7 +68,7 @@ struct PackedQ5_0 {
   static constexpr int kGroups = 1, kHead = 32, kGroupBytes = 320, kLargest = 31, kOffset = 16;
   static constexpr bool kHasMinimum = false, kSplit = false, kIsSigned = false;
   template <class D>
-  static void read(const std::uint8_t* record, int, int part, Group<D>& out) {
+  [[gnu::always_inline]] static void read(const std::uint8_t* record, int, int part, Group<D>& out) {
     out.scales[0] = D::load_halves(record + part * 16);
     const auto fifth = D::load(record + kHead + part * 32);
     read_nibbles<D>(record + kHead + 64 + part * 32, out);
@@ -87,7 +87,7 @@ struct PackedQ4_K {
   static constexpr int kGroups = 8, kHead = 256, kGroupBytes = 256, kLargest = 15, kOffset = 0;
   static constexpr bool kHasMinimum = true, kSplit = false, kIsSigned = false;
   template <class D>
-  static void read(const std::uint8_t* record, int group, int part, Group<D>& out) {
+  [[gnu::always_inline]] static void read(const std::uint8_t* record, int group, int part, Group<D>& out) {
     const auto plane = [&](int i) { return D::load_bytes(record + 64 + i * 16 + part * 8); };
     typename D::Ints scale, minimum;
     if (group < 4) {
@@ -108,7 +108,7 @@ struct PackedQ6_K {
   static constexpr int kGroups = 8, kHead = 288, kGroupBytes = 384, kLargest = 63, kOffset = 32;
   static constexpr bool kHasMinimum = false, kSplit = true, kIsSigned = false;
   template <class D>
-  static void read(const std::uint8_t* record, int group, int part, Group<D>& out) {
+  [[gnu::always_inline]] static void read(const std::uint8_t* record, int group, int part, Group<D>& out) {
     const auto d = D::load_halves(record + part * 16);
     const std::uint8_t* scales = record + 32 + group * 32 + part * 8;
     out.scales[0] = D::mul(d, D::to_floats(D::load_int8(scales)));

@@ -6,26 +6,15 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cstring>
 #include <string>
 #include <vector>
 
 #include "base/thread_pool.h"
+#include "kernels/bench_support.h"
 #include "kernels/select.h"
 
 namespace godwit::kernels {
 namespace {
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
-                   values.end());
-  return values[values.size() / 2];
-}
 
 // The matrices that one token reads.
 struct Matrices {
@@ -92,32 +81,6 @@ void multiply(ThreadPool& pool, const KernelTable& kernels, const Weights& weigh
   });
 }
 
-using Wide = std::uint64_t __attribute__((vector_size(16)));
-
-// Four streams of 16-byte loads: as fast as this machine's cores read, measured against wider loads too.
-std::uint64_t read_all(const std::byte* begin, std::size_t bytes) {
-  const std::size_t quarter = bytes / 256 * 64;
-  Wide sums[4] = {};
-  for (std::size_t at = 0; at < quarter; at += 64)
-    for (std::size_t stream = 0; stream < 4; stream++)
-      for (std::size_t k = 0; k < 64; k += 16) {
-        Wide value;
-        std::memcpy(&value, begin + stream * quarter + at + k, 16);
-        sums[k / 16] += value;
-      }
-  const Wide sum = sums[0] + sums[1] + sums[2] + sums[3];
-  return sum[0] + sum[1];
-}
-
-double time_of_read(ThreadPool& pool, const Weights& weights) {
-  const double start = now();
-  pool.run(pool.threads(), [&](int part) {
-    const std::size_t share = weights.bytes() / static_cast<std::size_t>(pool.threads());
-    benchmark::DoNotOptimize(read_all(weights.data(0) + share * static_cast<std::size_t>(part), share));
-  });
-  return now() - start;
-}
-
 void decode(benchmark::State& state, BlockFormat format, const Matrices& matrices, Level level, int threads) {
   const Weights weights(format, matrices);
   const Inputs x(1);
@@ -126,16 +89,13 @@ void decode(benchmark::State& state, BlockFormat format, const Matrices& matrice
   std::vector<float> y(50000);
   std::vector<double> times, reads;
   for (auto _ : state) {
-    reads.push_back(time_of_read(pool, weights));
-    const double start = now();
+    reads.push_back(time_of_read(pool, weights.data(0), weights.bytes()));
+    const double start = bench_now();
     for (std::size_t i = 0; i < weights.count(); i++) multiply(pool, kernels, weights, i, x, 1, y);
-    times.push_back(now() - start);
+    times.push_back(bench_now() - start);
     state.SetIterationTime(times.back());
   }
-  const double bytes = static_cast<double>(weights.bytes());
-  state.counters["GB/s"] = bytes / median(times) / 1e9;
-  state.counters["read_GB/s"] = bytes / median(reads) / 1e9;
-  state.counters["share"] = median(reads) / median(times);
+  report_bandwidth(state, weights.bytes(), times, reads);
 }
 
 void batch(benchmark::State& state, BlockFormat format, Level level, std::int64_t rows) {
@@ -147,9 +107,9 @@ void batch(benchmark::State& state, BlockFormat format, Level level, std::int64_
   std::vector<float> y(static_cast<std::size_t>(rows * 4096));
   std::vector<double> times;
   for (auto _ : state) {
-    const double start = now();
+    const double start = bench_now();
     multiply(pool, kernels, weights, 0, x, rows, y);
-    times.push_back(now() - start);
+    times.push_back(bench_now() - start);
     state.SetIterationTime(times.back());
   }
   state.counters["GOPS"] = 2.0 * 4096 * 4096 * static_cast<double>(rows) / median(times) / 1e9;

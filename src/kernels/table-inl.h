@@ -3,6 +3,7 @@
 
 #include "kernels/activations-inl.h"
 #include "kernels/attention-inl.h"
+#include "kernels/attention_merge-inl.h"
 #include "kernels/gated-inl.h"
 #include "kernels/kernel_table.h"
 #include "kernels/rms_norm-inl.h"
@@ -24,6 +25,7 @@ constexpr KernelTable make_table(Kernel<QuantMatmulArgs> quant_matmul) {
       .quantize_rows = quantize_rows_body<V>,
       .quant_matmul = quant_matmul,
       .attention = attention_body<V>,
+      .attention_merge = attention_merge_body<V>,
   };
 }
 
