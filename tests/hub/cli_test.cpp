@@ -139,7 +139,9 @@ TEST_F(Verbs, LsShowsWhatCanBeUsedAndOnRequestWhatCannot) {
   fs::path other = cache_ / "models--godwit-tests--strange/snapshots" / kCommit;
   fs::create_directories(other.parent_path());
   fs::copy(repo_folder() / "snapshots" / kCommit, other);  // follows the links
-  write_file(other / "config.json", R"({"model_type":"no_such_family"})");
+  std::string config = files_[0].content;
+  config.replace(config.find("llama"), 5, "no_such_family");
+  write_file(other / "config.json", config);
   write_file(cache_ / "models--godwit-tests--broken/snapshots" / kCommit / "config.json", "{");
 
   ASSERT_EQ(run({"ls", "--json"}), 0) << err();
