@@ -95,7 +95,7 @@ struct ServeFixture : ::testing::Test {
     model.chat_template = &chat_template;
   }
 
-  text::Tokenizer tokenizer = testing::byte_tokenizer();
+  text::Tokenizer tokenizer = testing::byte_tokenizer({"<|im_start|>", "<|im_end|>"});
   text::ChatTemplate chat_template{std::string(kChatMl), Json::object(), "template"};
   ServedModel model;
   ScriptedGenerator generator;
