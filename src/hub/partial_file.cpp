@@ -44,15 +44,7 @@ void PartialFile::append(std::span<const std::byte> bytes) {
   if (bytes.size() > file_.size - size_)
     fail(ErrorCode::corrupt_file, "hub", "{}: the server sends more than the {} bytes it announced",
          file_.name, file_.size);
-  try {
-    write_all(disk_, handle_.descriptor(), bytes, path_);
-  } catch (...) {
-    // A short write may have left a tail that the hash has not seen: cut it, so that file and hash agree.
-    if (::ftruncate(handle_.descriptor(), static_cast<off_t>(size_)) != 0)
-      io_failure(path_, "truncate failed");
-    ::lseek(handle_.descriptor(), static_cast<off_t>(size_), SEEK_SET);
-    throw;
-  }
+  write_all(disk_, handle_.descriptor(), bytes, path_);
   hash_.update(bytes);
   size_ += bytes.size();
 }

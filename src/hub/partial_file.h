@@ -25,6 +25,7 @@ class PartialFile {
   void rehash(const std::function<void(std::uint64_t done)>& on_piece);
 
   // Throws Error{io} when the disk refuses, Error{corrupt_file} when more bytes come than the blob has.
+  // After an error the file may hold bytes the hash has not seen: drop the object, the next one hashes them.
   void append(std::span<const std::byte> bytes);
   void restart();  // back to zero bytes
 
