@@ -139,6 +139,24 @@ TEST(Sampler, the_chain_truncates_in_the_documented_order) {
   }
 }
 
+TEST(Sampler, each_truncation_sees_what_the_one_before_it_kept) {
+  std::vector<float> logits;
+  for (const double p : {0.4, 0.25, 0.15, 0.1, 0.06, 0.04}) logits.push_back(static_cast<float>(std::log(p)));
+  const auto kept = [&](const SamplingParams& params) {
+    return ids_of(Sampler(params, 1, 0).candidates(logits, 0));
+  };
+  // Of five tokens the first four hold 0.9 / 0.96 = 0.9375; of all six only 0.9.
+  EXPECT_EQ(kept({.top_p = 0.92}), (std::set<int>{0, 1, 2, 3, 4}));
+  EXPECT_EQ(kept({.top_k = 5, .top_p = 0.92}), (std::set<int>{0, 1, 2, 3}));
+  // 0.3 * 0.4 = 0.12 removes token 3. Of the three left, tokens 0 and 1 reach 0.3 (0.5 and 0.3125); of four,
+  // one would.
+  EXPECT_EQ(kept({.top_k = 5, .top_p = 0.92, .min_p = 0.3}), (std::set<int>{0, 1, 2}));
+  EXPECT_EQ(kept({.top_k = 5, .top_p = 0.92, .xtc_probability = 1, .xtc_threshold = 0.3}),
+            (std::set<int>{0, 1, 2, 3}));
+  EXPECT_EQ(kept({.top_k = 5, .top_p = 0.92, .min_p = 0.3, .xtc_probability = 1, .xtc_threshold = 0.3}),
+            (std::set<int>{1, 2}));
+}
+
 TEST(Sampler, ties_at_a_border_go_to_the_lowest_id) {
   const std::vector<double> flat(8, 2.0);
   Candidates top_k(flat), top_p(flat), xtc(flat);
@@ -182,7 +200,9 @@ TEST(Sampler, bias_comes_before_penalties_and_both_before_truncation) {
   SamplingParams params{.top_k = 2, .repetition_penalty = 4, .logit_bias = {{0, 3.0f}}};
   Sampler sampler(params, 1, 0);
   sampler.see(0);
+  // Without the penalty it would be 2 and beat token 3 in the second row.
   EXPECT_EQ(ids_of(sampler.candidates(std::vector<float>{-1, 0, 1, 0.25}, 0)), (std::set<int>{0, 2}));
+  EXPECT_EQ(ids_of(sampler.candidates(std::vector<float>{-1, 0, 1, 0.75}, 0)), (std::set<int>{2, 3}));
 }
 
 TEST(Sampler, greedy_is_the_argmax_whatever_the_other_fields_say) {
