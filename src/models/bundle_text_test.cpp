@@ -91,5 +91,13 @@ TEST(EndTokens, AGgufFileAddsItsIdsAndEveryKnownEndOfTurn) {
             (std::set<int>{0, 1, 2, 3, 5, 9}));
 }
 
+TEST(EndTokens, AnOrdinaryTokenThatOnlyLooksLikeOneEndsNothing) {
+  checkpoint::GgufTokenizer gguf;
+  gguf.tokens = {"</s>", "</s>", "<|im_end|>", "<eos>"};
+  gguf.token_types = {1, 3, 1, 1};
+  EXPECT_EQ(end_ids({.config = {}, .gguf = gguf, .eos_token = "", .chat_template = ""}),
+            (std::set<int>{1, 2}));
+}
+
 }  // namespace
 }  // namespace godwit::models
