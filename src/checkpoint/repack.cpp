@@ -206,6 +206,11 @@ static_assert(static_cast<int>(TensorFormat::mxfp4) - static_cast<int>(TensorFor
               static_cast<int>(kernels::BlockFormat::mxfp4));
 
 Weight load_blocks(const TensorEntry& entry) {
+  if (entry.shape.size() == 1) {  // a weight always has rows: one
+    TensorEntry row = entry;
+    row.shape = {1, entry.shape[0]};
+    return load_blocks(row);
+  }
   Weight weight = repacked(entry);
   std::int64_t rows = 1;
   for (std::size_t i = 0; i + 1 < entry.shape.size(); ++i) rows *= entry.shape[i];

@@ -24,6 +24,7 @@ std::string Weight::mlx_mode() const {
 
 mx::array Weight::dequantize(mx::Dtype dtype) const {
   if (kind == WeightKind::dense) return mx::astype(data, dtype);
+  if (data.size() == 0) return mx::zeros({rows, columns}, dtype);  // MLX's own decoders refuse empty planes
   if (kind == WeightKind::blocks) return ops::dequantize(data, block_format(format), dtype);
   // Affine planes decode in the dtype of their scales; the fp modes take theirs as an argument.
   if (kind == WeightKind::affine)

@@ -86,7 +86,7 @@ TEST(Fuzz, the_corpus_of_former_faults_stays_harmless) {
       SCOPED_TRACE(item.path().string());
       std::ifstream in(item.path(), std::ios::binary);
       const std::string bytes{std::istreambuf_iterator<char>(in), {}};
-      EXPECT_FALSE(accepts(reader, bytes));
+      EXPECT_NO_THROW(accepts(reader, bytes));  // read or refused, no third way
       replayed.insert(std::string(reader.name));
     }
   EXPECT_EQ(replayed.size(), readers().size());
