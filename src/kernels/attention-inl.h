@@ -77,6 +77,7 @@ void score_tile(QueryRow* rows, const typename Read::Element* keys, std::int64_t
         for (int w = 0; w < kWide; w++) sums[r][w] = V::fma(q, key[w], sums[r][w]);
       }
     }
+#pragma GCC unroll 4
     for (int r = 0; r < kRows; r++)
 #pragma GCC unroll 4
       for (int w = 0; w < kWide; w++) (sums[r][w] * V::set1(scale)).store(rows[r].weights + slot + 16 * w);
@@ -131,6 +132,7 @@ void weigh_values(QueryRow* rows, const typename Read::Element* values, std::int
         for (int w = 0; w < kVectors; w++) sums[r][w] = V::fma(e, value[w], sums[r][w]);
       }
     }
+#pragma GCC unroll 4
     for (int r = 0; r < kRows; r++)
 #pragma GCC unroll 4
       for (int w = 0; w < kVectors; w++) sums[r][w].store(rows[r].block_weighted + d + 16 * w);

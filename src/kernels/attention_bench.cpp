@@ -64,10 +64,10 @@ void attend(benchmark::State& state, KvType type, Level level, int threads) {
       parts(static_cast<std::size_t>(kHeads * context.blocks * part_elements(kHeadDim)));
   ThreadPool pool(threads);
   const KernelTable& kernels = kernels_for(level);
-  std::vector<double> times, reads;
+  std::vector<Seconds> times, reads;
   for (auto _ : state) {
     reads.push_back(time_of_read(pool, context.storage.data(), context.storage.size()));
-    const double start = bench_now();
+    const Seconds start = bench_now();
     for (std::int64_t layer = 0; layer < kLayers; layer++) {
       AttentionArgs args = arguments(context, layer, q, out.data(), interval);
       pool.run(threads, [&](int part) {
@@ -82,7 +82,7 @@ void attend(benchmark::State& state, KvType type, Level level, int threads) {
                                0, 1, 0, kHeads, kHeads * kHeadDim});
     }
     times.push_back(bench_now() - start);
-    state.SetIterationTime(times.back());
+    state.SetIterationTime(times.back().wall);
   }
   report_bandwidth(state, context.storage.size(), times, reads);
 }

@@ -8,17 +8,29 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <ctime>
 #include <vector>
 
 #include "base/thread_pool.h"
 
 namespace godwit::kernels {
 
-inline double bench_now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+// Wall clock, and processor time of all threads: on a busy machine the second still compares kernels fairly.
+struct Seconds {
+  double wall = 0, cpu = 0;
+  friend Seconds operator-(Seconds a, Seconds b) { return {a.wall - b.wall, a.cpu - b.cpu}; }
+};
+
+inline Seconds bench_now() {
+  timespec used{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return {std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(),
+          static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec)};
 }
 
-inline double median(std::vector<double> values) {
+inline double median(const std::vector<Seconds>& times, double Seconds::*clock) {
+  std::vector<double> values;
+  for (const Seconds& time : times) values.push_back(time.*clock);
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
                    values.end());
   return values[values.size() / 2];
@@ -45,8 +57,8 @@ inline std::uint64_t read_all(const std::byte* begin, std::size_t bytes) {
 }
 
 // Seconds that the pool's threads need to read [begin, begin + bytes), an equal share each.
-inline double time_of_read(ThreadPool& pool, const std::byte* begin, std::size_t bytes) {
-  const double start = bench_now();
+inline Seconds time_of_read(ThreadPool& pool, const std::byte* begin, std::size_t bytes) {
+  const Seconds start = bench_now();
   pool.run(pool.threads(), [&](int part) {
     const std::size_t share = bytes / static_cast<std::size_t>(pool.threads());
     benchmark::DoNotOptimize(read_all(begin + share * static_cast<std::size_t>(part), share));
@@ -55,12 +67,13 @@ inline double time_of_read(ThreadPool& pool, const std::byte* begin, std::size_t
 }
 
 // GB/s of the kernel and of the plain read, and the share of the one in the other; each from medians of one
-// run.
-inline void report_bandwidth(benchmark::State& state, std::size_t bytes, const std::vector<double>& times,
-                             const std::vector<double>& reads) {
-  state.counters["GB/s"] = static_cast<double>(bytes) / median(times) / 1e9;
-  state.counters["read_GB/s"] = static_cast<double>(bytes) / median(reads) / 1e9;
-  state.counters["share"] = median(reads) / median(times);
+// run. The last by wall clock and by processor time.
+inline void report_bandwidth(benchmark::State& state, std::size_t bytes, const std::vector<Seconds>& times,
+                             const std::vector<Seconds>& reads) {
+  state.counters["GB/s"] = static_cast<double>(bytes) / median(times, &Seconds::wall) / 1e9;
+  state.counters["read_GB/s"] = static_cast<double>(bytes) / median(reads, &Seconds::wall) / 1e9;
+  state.counters["share"] = median(reads, &Seconds::wall) / median(times, &Seconds::wall);
+  state.counters["cpu_share"] = median(reads, &Seconds::cpu) / median(times, &Seconds::cpu);
 }
 
 }  // namespace godwit::kernels

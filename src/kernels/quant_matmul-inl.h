@@ -42,12 +42,14 @@ template <class D, class F>
   }
 }
 
-// Asks for the group that lies kAhead bytes further: more than the hardware looks ahead by itself.
+// How far ahead of its use a group is asked for: more than the hardware looks ahead by itself.
+inline constexpr std::int64_t kAhead = 2048;
+
 template <class F>
 [[gnu::always_inline]] inline void prefetch_group(const std::uint8_t* bytes) {
-  constexpr int kAhead = 2048, kBytes = F::kGroupBytes + F::kHead / F::kGroups;
+  constexpr int kBytes = F::kGroupBytes + F::kHead / F::kGroups;
 #pragma GCC unroll 9
-  for (int line = 0; line < kBytes; line += 64) __builtin_prefetch(bytes + kAhead + line);
+  for (int line = 0; line < kBytes; line += 64) __builtin_prefetch(bytes + line);
 }
 
 // Output rows of bands from `band` on, activation rows from `m` on. With one stream `part` says which
@@ -63,13 +65,17 @@ void multiply_tile(const QuantMatmulArgs& a, std::int64_t band, int part, std::i
   for (int s = 0; s < kStreams; s++)
 #pragma GCC unroll 8
     for (int i = 0; i < kM; i++) acc[s][i] = D::zero();
-  for (std::int64_t record = 0; record < groups / F::kGroups; record++)
+  // Past the end of its band a stream goes on in the next tile, after the other streams' bands.
+  constexpr int kBands = kStreams == 1 ? 1 : kStreams / kParts<D>;
+  for (std::int64_t record = 0; record < groups / F::kGroups; record++) {
+    const bool is_near_end = record * kRecord + kAhead >= band_stride;
+    const std::int64_t ahead = is_near_end ? kAhead + (kBands - 1) * band_stride : kAhead;
     for (int g = 0; g < F::kGroups; g++)
 #pragma GCC unroll 8
       for (int s = 0; s < kStreams; s++) {
         const int s_part = kStreams == 1 ? part : s % kParts<D>;
         const std::uint8_t* bytes = first + s / kParts<D> * band_stride + record * kRecord;
-        if (is_first_visit) prefetch_group<F>(bytes + g * F::kGroupBytes);
+        if (is_first_visit && s_part == 0) prefetch_group<F>(bytes + ahead + g * F::kGroupBytes);
         Group<D> group;
         F::template read<D>(bytes, g, s_part, group);
 #pragma GCC unroll 8
@@ -78,6 +84,7 @@ void multiply_tile(const QuantMatmulArgs& a, std::int64_t band, int part, std::i
           acc[s][i] = add_group<D, F>(group, a.x, at, acc[s][i]);
         }
       }
+  }
 #pragma GCC unroll 8
   for (int s = 0; s < kStreams; s++) {
     const int s_part = kStreams == 1 ? part : s % kParts<D>;

@@ -74,7 +74,8 @@ struct Inputs {
 void multiply(ThreadPool& pool, const KernelTable& kernels, const Weights& weights, std::size_t i,
               const Inputs& x, std::int64_t rows, std::vector<float>& y) {
   const PackedShape& shape = weights.shape(i);
-  const std::int64_t bands = band_count(shape), parts = std::min<std::int64_t>(bands, pool.threads());
+  // A few parts per thread: what a thread kept waiting by the system has not begun, another takes.
+  const std::int64_t bands = band_count(shape), parts = std::min<std::int64_t>(bands / 4, 4 * pool.threads());
   pool.run(static_cast<int>(parts), [&](int part) {
     kernels.quant_matmul({shape, weights.data(i), x.view(), y.data(), shape.rows, 0, rows,
                           bands * part / parts, bands * (part + 1) / parts, false});
@@ -87,13 +88,13 @@ void decode(benchmark::State& state, BlockFormat format, const Matrices& matrice
   ThreadPool pool(threads);
   const KernelTable& kernels = kernels_for(level);
   std::vector<float> y(50000);
-  std::vector<double> times, reads;
+  std::vector<Seconds> times, reads;
   for (auto _ : state) {
     reads.push_back(time_of_read(pool, weights.data(0), weights.bytes()));
-    const double start = bench_now();
+    const Seconds start = bench_now();
     for (std::size_t i = 0; i < weights.count(); i++) multiply(pool, kernels, weights, i, x, 1, y);
     times.push_back(bench_now() - start);
-    state.SetIterationTime(times.back());
+    state.SetIterationTime(times.back().wall);
   }
   report_bandwidth(state, weights.bytes(), times, reads);
 }
@@ -105,14 +106,16 @@ void batch(benchmark::State& state, BlockFormat format, Level level, std::int64_
   ThreadPool pool(2);
   const KernelTable& kernels = kernels_for(level);
   std::vector<float> y(static_cast<std::size_t>(rows * 4096));
-  std::vector<double> times;
+  std::vector<Seconds> times;
   for (auto _ : state) {
-    const double start = bench_now();
+    const Seconds start = bench_now();
     multiply(pool, kernels, weights, 0, x, rows, y);
     times.push_back(bench_now() - start);
-    state.SetIterationTime(times.back());
+    state.SetIterationTime(times.back().wall);
   }
-  state.counters["GOPS"] = 2.0 * 4096 * 4096 * static_cast<double>(rows) / median(times) / 1e9;
+  const double operations = 2e-9 * 4096 * 4096 * static_cast<double>(rows);
+  state.counters["GOPS"] = operations / median(times, &Seconds::wall);
+  state.counters["GOPS/core"] = operations / median(times, &Seconds::cpu);
 }
 
 struct Named {
