@@ -16,6 +16,8 @@ class Case:
     weights: str  # dense | q4 | q8 | mixed | inferred | mxfp4 | mxfp8 | nvfp4
     sharded: bool = False
     greedy_prompt: int = 21  # tokens; more than 2048 exercises the chunk plan
+    greedy_tokens: int = 32
+    loud: str = ""  # a parameter made 60,000 times larger, so that the residual stream leaves f16's range
 
     @property
     def group(self) -> str:
@@ -41,8 +43,10 @@ def _config(model_type: str, **changes) -> dict:
 
 _LLAMA = _config("llama", head_dim=32, tie_word_embeddings=False, rope_theta=5e6)
 _SLIDING = {"layer_types": ["sliding_attention", "full_attention"] * 2, "sliding_window": 8}
+# Hidden 192: its square root is rounded by the bf16 constant, which a power of four would hide.
 _GEMMA = _config(
     "gemma3_text",
+    hidden_size=192,
     head_dim=32,
     num_hidden_layers=7,
     sliding_window=8,
@@ -68,7 +72,8 @@ VARIANTS = {
     },
     "llama-sliding": _LLAMA | _SLIDING,
     "llama-traditional": _LLAMA | {"rope_traditional": True, "num_key_value_heads": 4},
-    "llama-default-head": {k: v for k, v in _LLAMA.items() if k not in ("head_dim", "rope_theta", "tie_word_embeddings")},
+    # Keys that mlx-lm has a default for are left out.
+    "llama-defaults": {k: v for k, v in _LLAMA.items() if k not in ("head_dim", "rope_theta", "tie_word_embeddings")},
     "llama-llama3": _scaled(
         rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=64
     ),
@@ -83,8 +88,13 @@ VARIANTS = {
         mscale_all_dim=1.0,
     ),
     "llama-dynamic": _scaled(type="dynamic", factor=2.0) | {"max_position_embeddings": 16},
-    "llama-long": _LLAMA | _SLIDING | {"num_hidden_layers": 2, "layer_types": ["sliding_attention", "full_attention"],
-                                       "max_position_embeddings": 4096},
+    "llama-long": _LLAMA
+    | _SLIDING
+    | {
+        "num_hidden_layers": 2,
+        "layer_types": ["sliding_attention", "full_attention"],
+        "max_position_embeddings": 4096,
+    },
     "mistral": _LLAMA | {"model_type": "mistral"},
     "qwen2": _config("qwen2", rope_theta=1e6, tie_word_embeddings=True),
     "qwen2-untied": _config("qwen2", tie_word_embeddings=False),
@@ -103,7 +113,7 @@ _TABLE = [
     ("llama-biased", ("float32", "bfloat16"), "dense"),
     ("llama-sliding", _ALL, "dense"),
     ("llama-traditional", ("float32", "bfloat16"), "dense"),
-    ("llama-default-head", ("float16",), "dense"),
+    ("llama-defaults", ("float16",), "dense"),
     ("llama-llama3", ("float32", "bfloat16"), "dense"),
     ("llama-yarn", _ALL, "dense"),
     ("llama-yarn-mscale", ("bfloat16",), "dense"),
@@ -143,9 +153,21 @@ def all_cases() -> list[Case]:
         family = variant.split("-")[0].replace("mistral", "llama")
         for dtype in dtypes:
             name = f"{variant}-{short[dtype]}-{weights}"
-            cases.append(Case(name, family, VARIANTS[variant], dtype, weights))
+            # The engine does not generate past max_position_embeddings, mlx-lm does: stay inside.
+            room = {"greedy_prompt": 4, "greedy_tokens": 12} if variant == "llama-dynamic" else {}
+            cases.append(Case(name, family, VARIANTS[variant], dtype, weights, **room))
     cases.append(Case("llama-sharded-f32-dense", "llama", VARIANTS["llama"], "float32", "dense", sharded=True))
     cases.append(Case("qwen3-sharded-bf16-q4", "qwen3", VARIANTS["qwen3"], "bfloat16", "q4", sharded=True))
+    cases.append(
+        Case(
+            "gemma3_text-loud-f16-dense",
+            "gemma3_text",
+            VARIANTS["gemma3_text"],
+            "float16",
+            "dense",
+            loud="model.layers.5.post_feedforward_layernorm.weight",
+        )
+    )
     cases.append(
         Case("llama-long-f32-dense", "llama", VARIANTS["llama-long"], "float32", "dense", greedy_prompt=2060)
     )

@@ -45,7 +45,9 @@ def greedy(model: nn.Module, prompt: list[int], count: int) -> list[int]:
     return [int(token) for token, _ in generate_step(mx.array(prompt), model, max_tokens=count)]
 
 
-def expect(model: nn.Module, vocabulary: int, greedy_prompt: int, rng: np.random.Generator) -> tuple[dict, dict]:
+def expect(
+    model: nn.Module, vocabulary: int, rng: np.random.Generator, greedy_prompt: int = PROMPT, greedy_tokens: int = GREEDY_TOKENS
+) -> tuple[dict, dict]:
     """Tensors (plan name -> logits) and the description that the C++ side reads."""
     tokens = token_sequence(max(sum(spans) for spans in PLANS.values()), vocabulary, rng)
     tensors = {name: plan_logits(model, tokens, spans) for name, spans in PLANS.items()}
@@ -55,7 +57,7 @@ def expect(model: nn.Module, vocabulary: int, greedy_prompt: int, rng: np.random
         "tokens": tokens,
         "plans": PLANS,
         "greedy_prompt": prompt,
-        "greedy_tokens": greedy(model, prompt, GREEDY_TOKENS),
+        "greedy_tokens": greedy(model, prompt, greedy_tokens),
     }
     _check_alive(tensors, description)
     return tensors, description

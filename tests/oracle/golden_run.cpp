@@ -3,14 +3,14 @@
 #include <cstring>
 #include <iostream>
 #include <sstream>
+#include <utility>
 
 #include "base/mx_ops.h"
+#include "decode/engine.h"
 
 namespace godwit::oracle {
 
 namespace {
-
-constexpr std::size_t kPrefillChunk = 2048;  // mlx-lm's prefill_step_size
 
 float value_at(const mx::array& array, std::size_t index) {
   return mx::slice(mx::astype(mx::flatten(array), mx::float32), {static_cast<int>(index)},
@@ -24,24 +24,24 @@ std::string describe(const mx::array& array) {
   return out.str();
 }
 
-// Greedy choice from the last row of [tokens, vocabulary].
-int choose(const mx::array& logits) {
-  const int last = logits.shape(0) - 1;
-  const mx::array row = mx::slice(logits, {last, 0}, {last + 1, logits.shape(1)});
-  const mx::array scores = mx::subtract(row, mx::logsumexp(row, true));
-  return static_cast<int>(mx::argmax(scores, -1).item<std::uint32_t>());
+models::ModelOptions reference_options(const std::filesystem::path& model) {
+  models::ModelOptions options;
+  options.path = model;
+  options.id = model.filename().string();
+  options.mode = NumericMode::reference;
+  return options;
+}
+
+Log to_test_output() {
+  return Log([](LogLevel level, std::string_view text) {
+    if (level >= LogLevel::warning) std::cout << text << "\n";
+  });
 }
 
 }  // namespace
 
 std::unique_ptr<models::ModelBundle> open_reference(const std::filesystem::path& model) {
-  models::ModelOptions options;
-  options.path = model;
-  options.id = model.filename().string();
-  options.mode = NumericMode::reference;
-  return models::ModelBundle::open(options, Log([](LogLevel level, std::string_view text) {
-                                     if (level >= LogLevel::warning) std::cout << text << "\n";
-                                   }));
+  return models::ModelBundle::open(reference_options(model), to_test_output());
 }
 
 mx::array forward(const models::ModelBundle& model, cache::Row& row, std::span<const int> tokens) {
@@ -71,20 +71,20 @@ mx::array run_plan(const models::ModelBundle& model, std::span<const int> tokens
   return logits;
 }
 
-std::vector<int> greedy(const models::ModelBundle& model, std::span<const int> prompt, int count) {
-  cache::Row row = model.store->create();
-  while (prompt.size() > 1) {
-    const std::size_t chunk = std::min(kPrefillChunk, prompt.size() - 1);
-    forward(model, row, prompt.first(chunk));
-    prompt = prompt.subspan(chunk);
+Answer greedy(const std::filesystem::path& model, const std::vector<int>& prompt, int count) {
+  decode::Engine engine(reference_options(model), to_test_output());
+  decode::GenerationRequest request;
+  request.prompt = prompt;
+  request.max_tokens = count;
+  request.sampling.temperature = 0;
+  request.ignore_eos = true;
+  decode::Job job = engine.submit(std::move(request));
+  Answer answer;
+  while (const std::optional<decode::TokenEvent> event = job.next()) {
+    if (event->id >= 0) answer.tokens.push_back(event->id);
+    answer.text += event->text;
   }
-  int token = choose(forward(model, row, prompt));
-  std::vector<int> result;
-  while (true) {
-    result.push_back(token);
-    if (static_cast<int>(result.size()) == count) return result;
-    token = choose(forward(model, row, {&token, 1}));
-  }
+  return answer;
 }
 
 testing::AssertionResult same_bits(const mx::array& actual, const mx::array& expected) {

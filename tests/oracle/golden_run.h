@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "models/model_bundle.h"
@@ -22,9 +23,13 @@ mx::array forward(const models::ModelBundle& model, cache::Row& row, std::span<c
 // The logits of successive forwards over a fresh row, one under the other: [sum of spans, vocabulary].
 mx::array run_plan(const models::ModelBundle& model, std::span<const int> tokens, std::span<const int> spans);
 
-// mlx-lm's schedule: the prompt without its last token in chunks of 2048, the last token alone, then one
-// token a step; argmax over logits - logsumexp(logits) in the logits' dtype.
-std::vector<int> greedy(const models::ModelBundle& model, std::span<const int> prompt, int count);
+struct Answer {
+  std::vector<int> tokens;
+  std::string text;  // the streamed pieces joined; empty for a model without a tokenizer
+};
+
+// `count` greedy tokens from the engine's own generation loop; end tokens do not stop it.
+Answer greedy(const std::filesystem::path& model, const std::vector<int>& prompt, int count);
 
 // Equal dtype, shape and raw bits; a failure names the first differing element and both values.
 testing::AssertionResult same_bits(const mx::array& actual, const mx::array& expected);

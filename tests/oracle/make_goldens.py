@@ -38,7 +38,9 @@ def make_checkpoint_case(case: cases.Case, folder: pathlib.Path, seed: int) -> t
     if case.weights == "dense" and case.dtype == "float32":
         check_every_parameter_counts(case, loaded)
     rng = np.random.default_rng(seed + 1)
-    tensors, description = expectations.expect(loaded, config["vocab_size"], case.greedy_prompt, rng)
+    tensors, description = expectations.expect(
+        loaded, config["vocab_size"], rng, case.greedy_prompt, case.greedy_tokens
+    )
     return tensors, description | {"family": case.family, "dtype": case.dtype, "model": "model"}
 
 
@@ -55,7 +57,7 @@ def check_every_parameter_counts(case: cases.Case, model) -> None:
 def make_gguf_case(case: gguf_cases.GgufCase, folder: pathlib.Path, seed: int) -> tuple[dict, dict]:
     model = gguf_cases.write(case, folder / "model.gguf", seed)
     rng = np.random.default_rng(seed + 1)
-    tensors, description = expectations.expect(model, case.config["vocab_size"], expectations.PROMPT, rng)
+    tensors, description = expectations.expect(model, case.config["vocab_size"], rng)
     return tensors, description | {"family": case.family, "dtype": "float32", "model": "model.gguf"}
 
 

@@ -37,9 +37,9 @@ TEST_P(TinyModels, LogitsOfEveryForwardPlanEqualThoseOfMlxLmBitForBit) {
 TEST_P(TinyModels, GreedyTokensEqualThoseOfMlxLm) {
   for (const GoldenCase& golden : read_group(GODWIT_GOLDEN_FOLDER, GetParam())) {
     SCOPED_TRACE(golden.name);
-    const auto model = open_reference(golden.model);
-    ASSERT_EQ(golden.greedy_tokens.size(), 32u);
-    EXPECT_EQ(greedy(*model, golden.greedy_prompt, 32), golden.greedy_tokens);
+    ASSERT_GE(golden.greedy_tokens.size(), 12u);
+    const int count = static_cast<int>(golden.greedy_tokens.size());
+    EXPECT_EQ(greedy(golden.model, golden.greedy_prompt, count).tokens, golden.greedy_tokens);
   }
 }
 
