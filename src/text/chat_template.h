@@ -14,8 +14,8 @@ namespace godwit::text {
 
 struct ChatInput {
   Json messages = Json::array();
-  Json tools;      // null: none
-  Json documents;  // null: none
+  Json tools = nullptr;      // null: none
+  Json documents = nullptr;  // null: none
   bool add_generation_prompt = true;
   Json extra = Json::object();  // chat_template_kwargs: enable_thinking, ...
 };

@@ -19,7 +19,7 @@ struct DecodingRules {
   bool byte_fallback = false;    // <0xNN> tokens stand for bytes
   bool space_marker = false;     // U+2581 stands for a space
   bool word_pieces = false;      // tokens are words, "##x" continues one
-  std::string word_end = {};         // BPE with an end-of-word suffix ("</w>"): the suffix stands for a space
+  std::string word_end = {};     // BPE with an end-of-word suffix ("</w>"): the suffix stands for a space
   int strip_leading_spaces = 0;  // taken off the start of a whole text
 
   // `description`: {"decoder": ..., "pre_tokenizer": ...} in the form of tokenizer.json.

@@ -1,17 +1,18 @@
 //! The environment that transformers builds: lexer options, globals, limits, and the variables of one render.
 
 use minijinja::syntax::SyntaxConfig;
-use minijinja::{AutoEscape, Environment, Error, UndefinedBehavior, Value};
+use minijinja::value::{from_args, ValueOrKwargs};
+use minijinja::{AutoEscape, Environment, Error, State, UndefinedBehavior, Value};
 
 use super::method::{Args, Arguments};
 use super::operators::escape_html;
-use super::value::{items_of, pairs_of, text_of, type_of, Dict, Range, Type};
+use super::value::{check_depth, items_of, pairs_of, text_of, type_of, Dict, Range, Type};
 use super::{access, filters, json, operators, raise, tests, time, Answer};
 use crate::border::Failure;
 
 /// One fuel pays for one instruction or 64 bytes of text. A chat of a thousand messages with tools needs well under a
-/// million; this ends an endless template within seconds and bounds all the text it can make to 3.2 GB.
-const FUEL: u64 = 50_000_000;
+/// million; this ends an endless template within seconds and bounds all the text it can make to 2 GB.
+const FUEL: u64 = 32_000_000;
 
 /// jinja2's sandbox has the same bound.
 const MAX_RANGE: i64 = 100_000;
@@ -46,7 +47,7 @@ fn range(args: Args) -> Answer {
 }
 
 /// `dict(pairs or mapping, **named)`.
-fn dict(args: Args) -> Answer {
+fn dict(state: &State, args: Args) -> Answer {
     let mut made = Dict::new();
     for source in args.iter() {
         match type_of(source) {
@@ -61,11 +62,23 @@ fn dict(args: Args) -> Answer {
             }
         }
     }
-    Ok(Value::from_object(made))
+    check_depth(state, Value::from_object(made))
+}
+
+/// `namespace(pairs or mapping, **named)`: the one object that a template may change.
+fn namespace(state: &State, args: Args) -> Answer {
+    let values = dict(state, args)?;
+    for (name, _) in pairs_of(&values) {
+        if name.as_str().is_some_and(|n| n.starts_with('_')) {
+            return raise("Chat templates cannot store underscore-prefixed attributes on a namespace");
+        }
+    }
+    let (values,) = from_args::<(ValueOrKwargs,)>(std::slice::from_ref(&values))?;
+    minijinja::functions::namespace(Some(values))
 }
 
 /// The body of `{% generation %}`: rendered in a scope of its own and printed.
-fn generation(state: &mut minijinja::State, args: Args) -> Answer {
+fn generation(state: &mut State, args: Args) -> Answer {
     match Arguments::new(&args).get(usize::MAX, "caller") {
         Some(caller) => caller.call(state, &[]),
         None => raise("generation block without a body"),
@@ -92,6 +105,7 @@ pub fn build() -> Environment<'static> {
     environment.add_function("raise_exception", raise_exception);
     environment.add_function("range", range);
     environment.add_function("dict", dict);
+    environment.add_function("namespace", namespace);
     environment.add_function("__generation", generation);
     environment.remove_global("debug");
     environment

@@ -9,7 +9,7 @@ use super::number::Number;
 use super::operators::{compare, equal, escape_html};
 use super::text::{self, Align, Side};
 use super::value::{
-    expect_str, items_of, pairs_of, repr, string_like, text_of, tuple, type_name, type_of, Dict, Generator, Type,
+    check_depth, expect_str, items_of, pairs_of, repr, string_like, text_of, tuple, type_name, type_of, Dict, Generator, Type,
 };
 use super::{access, format, raise, sequence, Answer};
 
@@ -135,7 +135,7 @@ fn extreme(value: Value, args: Args, wanted: Ordering) -> Answer {
     Ok(best.map_or(Value::UNDEFINED, |pair| pair.1))
 }
 
-fn sum(value: Value, args: Args) -> Answer {
+fn sum(state: &State, value: Value, args: Args) -> Answer {
     let args = Arguments::new(&args);
     let mut total = args.get(1, "start").unwrap_or_else(|| Value::from(0));
     for item in items_of(&value)? {
@@ -146,7 +146,7 @@ fn sum(value: Value, args: Args) -> Answer {
         total = match (Number::of(&total), Number::of(&item)) {
             (Some(a), Some(b)) => super::number::add(a, b)?.into(),
             _ if type_of(&total) == Type::List && type_of(&item) == Type::List => {
-                sequence::concatenate(&total, &item, false)?
+                sequence::concatenate(state, &total, &item)?
             }
             _ => return raise(format!("sum: cannot add '{}' to '{}'", type_name(&item), type_name(&total))),
         };
@@ -154,7 +154,7 @@ fn sum(value: Value, args: Args) -> Answer {
     Ok(total)
 }
 
-fn join(value: Value, args: Args) -> Answer {
+fn join(state: &State, value: Value, args: Args) -> Answer {
     let args = Arguments::new(&args);
     let separator = args.get(0, "d").map_or_else(|| Ok(String::new()), |d| text_of(&d))?;
     let mut parts = Vec::new();
@@ -164,6 +164,8 @@ fn join(value: Value, args: Args) -> Answer {
             None => text_of(&item)?,
         });
     }
+    let bytes = parts.iter().map(|part| part.len() + separator.len()).sum::<usize>();
+    sequence::ensure_fuel(state, bytes as u64)?;
     Ok(Value::from(parts.join(&separator)))
 }
 
@@ -279,10 +281,12 @@ fn trim(value: Value, args: Args) -> Answer {
     Ok(string_like(&value, text::strip(&text_of(&value)?, letters.as_deref(), Side::Both)))
 }
 
-fn replace(value: Value, args: Args) -> Answer {
+fn replace(state: &State, value: Value, args: Args) -> Answer {
     let args = Arguments::new(&args);
     let (old, new) = (text_of(&args.need(0, "old")?)?, text_of(&args.need(1, "new")?)?);
-    Ok(string_like(&value, text::replace(&text_of(&value)?, &old, &new, args.limit(2, "count")?)))
+    let text = text_of(&value)?;
+    sequence::ensure_fuel(state, text::replaced_size(&text, &old, &new))?;
+    Ok(string_like(&value, text::replace(&text, &old, &new, args.limit(2, "count")?)))
 }
 
 /// jinja2's own `title`: words start after white space, hyphens and opening brackets.
@@ -305,7 +309,7 @@ fn title(value: Value) -> Answer {
 }
 
 /// `indent(width=4, first=False, blank=False)`.
-fn indent(value: Value, args: Args) -> Answer {
+fn indent(state: &State, value: Value, args: Args) -> Answer {
     let args = Arguments::new(&args);
     let unit = match args.get(0, "width") {
         Some(width) if width.as_str().is_some() => text_of(&width)?,
@@ -314,6 +318,7 @@ fn indent(value: Value, args: Args) -> Answer {
     let (first, blank) = (truth(&args, 1, "first"), truth(&args, 2, "blank"));
     let text = text_of(&value)? + "\n";
     let lines = text::split_lines(&text, false);
+    sequence::ensure_fuel(state, (text.len() + lines.len() * unit.len()) as u64)?;
     let mut out = String::new();
     for (at, line) in lines.iter().enumerate() {
         if at > 0 {
@@ -327,7 +332,7 @@ fn indent(value: Value, args: Args) -> Answer {
     Ok(string_like(&value, out))
 }
 
-fn batch(value: Value, args: Args) -> Answer {
+fn batch(state: &State, value: Value, args: Args) -> Answer {
     let args = Arguments::new(&args);
     let size = args.limit(0, "linecount")?.filter(|n| (1..=100_000).contains(n));
     let Some(size) = size else { return raise("batch: linecount must be between 1 and 100000") };
@@ -335,10 +340,11 @@ fn batch(value: Value, args: Args) -> Answer {
     if let (Some(fill), Some(row)) = (args.get(1, "fill_with").filter(|f| !f.is_none()), rows.last_mut()) {
         row.resize(size, fill);
     }
-    Ok(Generator::value(rows.into_iter().map(Value::from).collect()))
+    let rows = rows.into_iter().map(|row| check_depth(state, Value::from(row)));
+    Ok(Generator::value(rows.collect::<Result<_, _>>()?))
 }
 
-fn groupby(value: Value, args: Args) -> Answer {
+fn groupby(state: &State, value: Value, args: Args) -> Answer {
     let args = Arguments::new(&args);
     let name = args.need(0, "attribute")?;
     let case = truth(&args, 2, "case_sensitive");
@@ -356,7 +362,8 @@ fn groupby(value: Value, args: Args) -> Answer {
             _ => groups.push((key, shown, vec![item])),
         }
     }
-    Ok(Value::from(groups.into_iter().map(|g| tuple(vec![g.1, Value::from(g.2)])).collect::<Vec<_>>()))
+    let rows = groups.into_iter().map(|g| tuple(vec![g.1, Value::from(g.2)])).collect::<Vec<_>>();
+    check_depth(state, Value::from(rows))
 }
 
 /// jinja2's lazy filters look at the items only of a value that is true, so None passes for an empty list.

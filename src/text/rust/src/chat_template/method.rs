@@ -208,11 +208,13 @@ fn pad(state: &State, subject: &str, args: &Arguments, align: Align) -> Answer {
     Ok(Value::from(text::pad(subject, width, fill, align)))
 }
 
-fn join(subject: &str, items: &Value) -> Answer {
+fn join(state: &State, subject: &str, items: &Value) -> Answer {
     let mut parts = Vec::new();
     for item in items_of(items)? {
         parts.push(expect_str(&item, "sequence item")?.to_string());
     }
+    let bytes = parts.iter().map(|part| part.len() + subject.len()).sum::<usize>();
+    super::sequence::ensure_fuel(state, bytes as u64)?;
     Ok(Value::from(parts.join(subject)))
 }
 
@@ -287,10 +289,11 @@ fn of_str(state: &mut State, subject: &str, name: &str, args: &[Value]) -> Answe
         "index" => position(subject, &with, false, true),
         "rindex" => position(subject, &with, true, true),
         "count" => count(subject, &with),
-        "join" => join(subject, &with.need(0, "iterable")?),
+        "join" => join(state, subject, &with.need(0, "iterable")?),
         "format" => Ok(Value::from(format::braces(state, subject, args)?)),
         "replace" => {
             let (old, new) = (with.text(0, "old")?, with.text(1, "new")?);
+            super::sequence::ensure_fuel(state, text::replaced_size(subject, &old, &new))?;
             Ok(Value::from(text::replace(subject, &old, &new, with.limit(2, "count")?)))
         }
         "upper" => Ok(Value::from(subject.to_uppercase())),

@@ -6,7 +6,7 @@ use minijinja::{Error, ErrorKind, State, Value};
 
 use super::method::Args;
 use super::number::{self, Number};
-use super::value::{items_of, pairs_of, repr, text_of, type_name, type_of, Dict, Type};
+use super::value::{check_depth, items_of, pairs_of, repr, text_of, type_name, type_of, Dict, Type};
 use super::{format, raise, sequence, Answer};
 
 fn unsupported<T>(op: &str, a: &Value, b: &Value) -> Result<T, Error> {
@@ -43,8 +43,9 @@ pub fn escape_html(text: &str) -> String {
 }
 
 /// Concatenation where one side may be marked safe: then the other side is escaped, as markupsafe does.
-fn join_text(a: &Value, b: &Value) -> Answer {
+fn join_text(state: &State, a: &Value, b: &Value) -> Answer {
     let (left, right) = (text_of(a)?, text_of(b)?);
+    sequence::ensure_fuel(state, (left.len() + right.len()) as u64)?;
     Ok(match (a.is_safe(), b.is_safe()) {
         (false, false) => Value::from(left + &right),
         (true, true) => Value::from_safe_string(left + &right),
@@ -53,11 +54,17 @@ fn join_text(a: &Value, b: &Value) -> Answer {
     })
 }
 
-fn add(a: Value, b: Value) -> Answer {
+/// `~` without autoescape knows no safe strings, unlike `+`.
+fn concat(state: &State, a: Value, b: Value) -> Answer {
+    let (left, right) = (text_of(&a)?, text_of(&b)?);
+    sequence::ensure_fuel(state, (left.len() + right.len()) as u64)?;
+    Ok(Value::from(left + &right))
+}
+
+fn add(state: &State, a: Value, b: Value) -> Answer {
     match (type_of(&a), type_of(&b)) {
-        (Type::Str, Type::Str) => join_text(&a, &b),
-        (Type::List, Type::List) => sequence::concatenate(&a, &b, false),
-        (Type::Tuple, Type::Tuple) => sequence::concatenate(&a, &b, true),
+        (Type::Str, Type::Str) => join_text(state, &a, &b),
+        (Type::List, Type::List) | (Type::Tuple, Type::Tuple) => sequence::concatenate(state, &a, &b),
         _ => arithmetic("+", &a, &b, number::add),
     }
 }
@@ -173,8 +180,7 @@ pub fn register(environment: &mut minijinja::Environment<'static>) {
     environment.add_filter("py.floordiv", |a: Value, b: Value| arithmetic("//", &a, &b, number::floor_div));
     environment.add_filter("py.mod", modulo);
     environment.add_filter("py.pow", |a: Value, b: Value| arithmetic("**", &a, &b, number::pow));
-    // Without autoescape `~` knows no safe strings, unlike `+`.
-    environment.add_filter("py.concat", |a: Value, b: Value| Ok::<_, Error>(text_of(&a)? + &text_of(&b)?));
+    environment.add_filter("py.concat", concat);
     environment.add_filter("py.eq", |a: Value, b: Value| equal(&a, &b));
     environment.add_filter("py.ne", |a: Value, b: Value| !equal(&a, &b));
     environment.add_filter("py.lt", |a: Value, b: Value| compared("lt", &a, &b));
@@ -185,4 +191,5 @@ pub fn register(environment: &mut minijinja::Environment<'static>) {
     environment.add_filter("py.chain", chain);
     environment.add_filter("py.iter", iterable);
     environment.add_filter("py.neg", neg);
+    environment.add_filter("py.shallow", check_depth);
 }

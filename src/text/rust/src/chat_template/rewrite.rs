@@ -130,6 +130,23 @@ fn attribute<'a>(node: &Spanned<GetAttr<'a>>) -> Expr<'a> {
     call("py.attribute", expression(&node.expr), vec![name], node.span())
 }
 
+/// Containers that a template builds may only nest so deep; see `value::check_depth`.
+fn shallow<'a>(made: Expr<'a>) -> Expr<'a> {
+    let span = made.span();
+    match made.as_const() {
+        Some(_) => made,
+        None => call("py.shallow", made, vec![], span),
+    }
+}
+
+/// What is stored in a namespace could build a chain as well.
+fn assigned<'a>(target: &Expr<'a>, value: &Expr<'a>) -> Expr<'a> {
+    match target {
+        Expr::GetAttr(_) => call("py.shallow", expression(value), vec![], value.span()),
+        _ => expression(value),
+    }
+}
+
 fn expression<'a>(node: &Expr<'a>) -> Expr<'a> {
     match node {
         Expr::Var(v) => Expr::Var(Spanned::new(Var { id: v.id }, v.span())),
@@ -159,11 +176,12 @@ fn expression<'a>(node: &Expr<'a>) -> Expr<'a> {
             call("py.item", expression(&g.expr), vec![CallArg::Pos(expression(&g.subscript_expr))], g.span())
         }
         Expr::Call(c) => any_call(c),
-        Expr::List(l) => Expr::List(Spanned::new(List { items: expressions(&l.items) }, l.span())),
-        Expr::Tuple(t) => Expr::Tuple(Spanned::new(Tuple { items: expressions(&t.items) }, t.span())),
-        Expr::Map(m) => {
-            Expr::Map(Spanned::new(Map { keys: expressions(&m.keys), values: expressions(&m.values) }, m.span()))
-        }
+        Expr::List(l) => shallow(Expr::List(Spanned::new(List { items: expressions(&l.items) }, l.span()))),
+        Expr::Tuple(t) => shallow(Expr::Tuple(Spanned::new(Tuple { items: expressions(&t.items) }, t.span()))),
+        Expr::Map(m) => shallow(Expr::Map(Spanned::new(
+            Map { keys: expressions(&m.keys), values: expressions(&m.values) },
+            m.span(),
+        ))),
     }
 }
 
@@ -281,7 +299,8 @@ pub fn statement<'a>(node: &Stmt<'a>) -> Stmt<'a> {
             i.span(),
         )),
         Stmt::Set(s) => {
-            Stmt::Set(Spanned::new(Set { target: target(&s.target), expr: expression(&s.expr) }, s.span()))
+            let expr = assigned(&s.target, &s.expr);
+            Stmt::Set(Spanned::new(Set { target: target(&s.target), expr }, s.span()))
         }
         Stmt::SetBlock(s) => Stmt::SetBlock(Spanned::new(
             SetBlock {

@@ -6,23 +6,29 @@ use super::operators::equal;
 use super::value::{expect_str, items_of, string_like, tuple, type_name, type_of, Type};
 use super::{raise, Answer};
 
-pub fn concatenate(a: &Value, b: &Value, as_tuple: bool) -> Answer {
+pub fn concatenate(state: &State, a: &Value, b: &Value) -> Answer {
+    let slots = a.len().unwrap_or(0) + b.len().unwrap_or(0);
+    ensure_fuel(state, (slots as u64).saturating_mul(SLOT_BYTES))?;
+    let as_tuple = a.is_tuple();
     let mut items = items_of(a)?;
     items.extend(items_of(b)?);
     Ok(if as_tuple { tuple(items) } else { Value::from(items) })
 }
 
-/// Bytes that one fuel pays for; the machine charges results after they exist, so big ones are asked for before.
+/// Bytes that one fuel pays for. The machine charges results after they exist, so big ones are asked for before.
 const BYTES_PER_FUEL: u64 = 64;
+/// No prompt is as long as this; one value of a template may not be either.
+const MAX_BYTES: u64 = 256 << 20;
+/// What an item of a list takes.
+const SLOT_BYTES: u64 = 24;
 
+/// Fails when a value of `bytes` is beyond what a template may make.
 pub fn ensure_fuel(state: &State, bytes: u64) -> Result<(), Error> {
-    match state.fuel_levels() {
-        Some((_, left)) if bytes / BYTES_PER_FUEL >= left => {
-            state.consume_fuel(left)?;
-            raise("engine ran out of fuel")
-        }
-        _ => Ok(()),
+    let left = state.fuel_levels().map_or(u64::MAX, |levels| levels.1);
+    if bytes > MAX_BYTES || bytes / BYTES_PER_FUEL >= left {
+        return raise(format!("a value of {bytes} bytes is more than a template may make"));
     }
+    Ok(())
 }
 
 pub fn repeat(state: &State, subject: &Value, count: i128) -> Answer {
@@ -32,7 +38,7 @@ pub fn repeat(state: &State, subject: &Value, count: i128) -> Answer {
         return Ok(string_like(subject, text.repeat(times)));
     }
     let items = items_of(subject)?;
-    ensure_fuel(state, (items.len() as u64).saturating_mul(times as u64).saturating_mul(24))?;
+    ensure_fuel(state, (items.len() as u64).saturating_mul(times as u64).saturating_mul(SLOT_BYTES))?;
     let repeated: Vec<Value> = std::iter::repeat_n(items, times).flatten().collect();
     Ok(if subject.is_tuple() { tuple(repeated) } else { Value::from(repeated) })
 }

@@ -68,6 +68,12 @@ pub fn split_lines(text: &str, keep_ends: bool) -> Vec<String> {
     lines
 }
 
+/// The most bytes that a replacement can come to.
+pub fn replaced_size(text: &str, old: &str, new: &str) -> u64 {
+    let places = text.len() as u64 / old.len().max(1) as u64 + 1;
+    (text.len() as u64).saturating_add(places.saturating_mul(new.len() as u64))
+}
+
 /// `str.replace(old, new, limit)`; an empty `old` matches between all characters.
 pub fn replace(text: &str, old: &str, new: &str, limit: Option<usize>) -> String {
     match limit {

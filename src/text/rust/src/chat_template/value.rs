@@ -236,6 +236,43 @@ pub fn string_repr(text: &str) -> String {
     out
 }
 
+/// How deep containers may nest. Everything that walks or frees a value recurses, so a template that nests values in a
+/// loop would overflow the stack. JSON input is bounded on its own.
+const MAX_NESTING: usize = 150;
+
+fn is_container(value: &Value) -> bool {
+    !matches!(
+        type_of(value),
+        Type::Undefined | Type::None | Type::Bool | Type::Int | Type::Float | Type::Str | Type::Generator | Type::Method
+    )
+}
+
+/// False when `value` nests deeper than `left`; counts what it looked at.
+fn is_shallow(value: &Value, left: usize, seen: &mut u64) -> bool {
+    *seen += 1;
+    if !is_container(value) {
+        return true;
+    }
+    if left == 0 {
+        return false;
+    }
+    if value.kind() == ValueKind::Map {
+        return pairs_of(value).iter().all(|(_, item)| is_shallow(item, left - 1, seen));
+    }
+    value.downcast_object_ref::<Range>().is_some()
+        || value.try_iter().map_or(true, |mut items| items.all(|item| is_shallow(&item, left - 1, seen)))
+}
+
+pub fn check_depth(state: &State, value: Value) -> Result<Value, Error> {
+    let mut seen = 0;
+    let shallow = is_shallow(&value, MAX_NESTING, &mut seen);
+    state.consume_fuel(seen)?;
+    if !shallow {
+        return raise(format!("values nest deeper than {MAX_NESTING}"));
+    }
+    Ok(value)
+}
+
 /// How deep `repr` follows containers; JSON input is far shallower, only a template could build more.
 const MAX_DEPTH: usize = 200;
 
@@ -279,6 +316,7 @@ fn repr_at(value: &Value, depth: usize) -> Result<String, Error> {
         },
         Type::Generator => "<generator object>".into(),
         Type::Method => format!("<built-in method {}>", MethodName(value)),
+        Type::Other if value.kind() == ValueKind::Map => format!("<Namespace {}>", dict_repr(value, depth)?),
         Type::Other => value.to_string(),
     })
 }
