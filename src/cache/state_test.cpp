@@ -1,9 +1,12 @@
 #include "cache/state.h"
 
 #include <gtest/gtest.h>
+#include <mlx/primitives.h>
 
 #include <cmath>
+#include <functional>
 #include <random>
+#include <stdexcept>
 
 #include "base/error.h"
 #include "base/mx_ops.h"
@@ -264,25 +267,60 @@ TEST(State, AStepThatIsDroppedBeforePublishLeavesItsRowAsItWas) {
       }
 }
 
-TEST(State, ABlockIsAttendedWithTheStoredContextAndNothingIsStored) {
-  for (const LayerNeed& need : {full(), sliding()}) {
-    const StateStore store({need}, {}, NumericMode::reference);
-    AttendSpec spec = kSpec;
-    spec.kind = SpanKind::bidirectional;
-    for (const int prefix : {0, 5, 20}) {
-      Row row = store.create(), plain = store.create();
-      if (prefix > 0) run(store, row, prefix), run(store, plain, prefix);
-      {
-        const RowSpan span{&row, 4};
-        Step step = store.plan({&span, 1});
-        expect_close(step.layer(0).attend_block(packed(kHeads, prefix, 4, 1), packed(kKvHeads, prefix, 4, 2),
-                                                packed(kKvHeads, prefix, 4, 3), spec),
-                     expected(prefix, 4, need.window_size, spec));
-      }
-      EXPECT_EQ(row.position(), prefix);
-      EXPECT_TRUE(same(run(store, row, 2), run(store, plain, 2)));
-    }
+// An operation that fails when it runs, as one that is out of memory would.
+class Failing final : public mx::Primitive {
+ public:
+  explicit Failing(mx::Stream stream) : mx::Primitive(stream) {}
+  void eval_cpu(const std::vector<mx::array>&, std::vector<mx::array>&) override {
+    throw std::runtime_error("failed");
   }
+  void eval_gpu(const std::vector<mx::array>&, std::vector<mx::array>&) override {
+    throw std::runtime_error("failed");
+  }
+  const char* name() const override { return "Failing"; }
+};
+
+TEST(State, AnEvaluationThatFailsLeavesTheRowAsItWas) {
+  const StateStore store({full(), sliding()}, {}, NumericMode::reference);
+  for (const int prefix : {0, 5, 20, 256}) {
+    SCOPED_TRACE(prefix);
+    Row row = store.create(), plain = store.create();
+    if (prefix > 0) run(store, row, prefix), run(store, plain, prefix);
+    {
+      const RowSpan span{&row, 1};
+      Step step = store.plan({&span, 1});
+      const mx::array broken(mx::Shape{1, kKvHeads, kDim}, mx::float32,
+                             std::make_shared<Failing>(mx::default_stream(mx::default_device())), {});
+      for (const int layer : {0, 1})
+        step.layer(layer).attend(packed(kHeads, prefix, 1, 1), broken, broken, kSpec);
+      EXPECT_THROW(mx::eval(step.pending()), std::runtime_error);
+    }
+    EXPECT_EQ(row.position(), prefix);
+    EXPECT_TRUE(same(run(store, row, 2), run(store, plain, 2)));
+    EXPECT_TRUE(same(run(store, row, 1), run(store, plain, 1)));
+  }
+}
+
+TEST(State, ABlockIsAttendedWithTheStoredContextAndNothingIsStored) {
+  AttendSpec spec = kSpec;
+  spec.kind = SpanKind::bidirectional;
+  for (const LayerNeed& need : {full(), sliding()})
+    for (const int prefix : {0, 5, 20})
+      for (const int block : {1, 4}) {
+        const StateStore store({need}, {}, NumericMode::reference);
+        Row row = store.create(), plain = store.create();
+        if (prefix > 0) run(store, row, prefix), run(store, plain, prefix);
+        {
+          const RowSpan span{&row, block};
+          Step step = store.plan({&span, 1});
+          const mx::array out =
+              step.layer(0).attend_block(packed(kHeads, prefix, block, 1), packed(kKvHeads, prefix, block, 2),
+                                         packed(kKvHeads, prefix, block, 3), spec);
+          expect_close(out, expected(prefix, block, need.window_size, spec));
+        }
+        EXPECT_EQ(row.position(), prefix);
+        EXPECT_TRUE(same(run(store, row, 2), run(store, plain, 2)));
+      }
 }
 
 TEST(State, ALayerIsReadAgainWithoutStoring) {

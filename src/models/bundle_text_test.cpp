@@ -93,8 +93,8 @@ TEST(EndTokens, AGgufFileAddsItsIdsAndEveryKnownEndOfTurn) {
 
 TEST(EndTokens, AnOrdinaryTokenThatOnlyLooksLikeOneEndsNothing) {
   checkpoint::GgufTokenizer gguf;
-  gguf.tokens = {"</s>", "</s>", "<|im_end|>", "<eos>"};
-  gguf.token_types = {1, 3, 1, 1};
+  gguf.tokens = {"</s>", "</s>", "<|im_end|>", "<eos>", "</s>"};
+  gguf.token_types = {1, 3, 1, 1, 4};
   EXPECT_EQ(end_ids({.config = {}, .gguf = gguf, .eos_token = "", .chat_template = ""}),
             (std::set<int>{1, 2}));
 }
