@@ -29,6 +29,7 @@ struct Engine::Impl {
   void serve(const std::shared_ptr<Job::Impl>& job);
   void serve(const std::unique_ptr<LogitsTask>& task);
   void run_loop(Job::Impl& job);
+  std::vector<float> run_logits(const LogitsTask& task) const;
 };
 
 void Engine::Impl::thread_main(const OpenBundle& open, std::promise<void> ready) {
@@ -47,12 +48,15 @@ void Engine::Impl::thread_main(const OpenBundle& open, std::promise<void> ready)
 
 // The guard around one row: whatever ends this job, the next one is served.
 void Engine::Impl::serve(const std::shared_ptr<Job::Impl>& job) {
+  std::exception_ptr problem;
   try {
     translate_mx_errors("engine", [&] { run_loop(*job); });
   } catch (const std::exception& error) {
     log.warning("a request failed: {}", error.what());
-    job->fail(std::current_exception());
+    problem = std::current_exception();
   }
+  // Handed over whole: after this line the exception belongs to the job's holder alone.
+  if (problem) job->fail(std::move(problem));
 }
 
 void Engine::Impl::run_loop(Job::Impl& job) {
@@ -68,21 +72,27 @@ void Engine::Impl::run_loop(Job::Impl& job) {
 }
 
 void Engine::Impl::serve(const std::unique_ptr<LogitsTask>& task) {
+  std::exception_ptr problem;
+  std::vector<float> rows;
   try {
-    translate_mx_errors("engine", [&] {
-      RowRunner runner(*bundle);
-      std::vector<float> rows;
-      const std::span<const int> tokens(task->tokens);
-      const std::size_t span = task->stepwise ? 1 : tokens.size();
-      for (std::size_t at = 0; at < tokens.size(); at += span) {
-        const std::vector<float> some = runner.logits(tokens.subspan(at, span));
-        rows.insert(rows.end(), some.begin(), some.end());
-      }
-      task->result.set_value(std::move(rows));
-    });
+    translate_mx_errors("engine", [&] { rows = run_logits(*task); });
   } catch (const std::exception&) {
-    task->result.set_exception(std::current_exception());
+    problem = std::current_exception();
   }
+  if (problem) return task->result.set_exception(std::move(problem));
+  task->result.set_value(std::move(rows));
+}
+
+std::vector<float> Engine::Impl::run_logits(const LogitsTask& task) const {
+  RowRunner runner(*bundle);
+  std::vector<float> rows;
+  const std::span<const int> tokens(task.tokens);
+  const std::size_t span = task.stepwise ? 1 : tokens.size();
+  for (std::size_t at = 0; at < tokens.size(); at += span) {
+    const std::vector<float> some = runner.logits(tokens.subspan(at, span));
+    rows.insert(rows.end(), some.begin(), some.end());
+  }
+  return rows;
 }
 
 Engine::Engine(const models::ModelOptions& options, Log log)
