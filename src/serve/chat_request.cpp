@@ -45,8 +45,8 @@ std::vector<int> render_prompt(const JsonFields& in, const ServedModel& model) {
                               .documents = nullptr,
                               .add_generation_prompt = in.boolean("add_generation_prompt").value_or(true),
                               .extra = read_template_variables(in)};
-  // The template writes BOS itself where the model wants one.
-  return model.need_tokenizer().encode(chat_template.render(input), {.add_special_tokens = false});
+  static_cast<void>(model.need_tokenizer());
+  return model.chat_encoder->encode(chat_template, input);
 }
 
 void read_logprobs(const JsonFields& in, decode::GenerationRequest& request) {

@@ -6,6 +6,7 @@
 #include "serve/endpoints.h"
 #include "serve/openai_json.h"
 #include "serve/prompt_logprobs.h"
+#include "serve/token_text.h"
 
 namespace godwit::serve {
 namespace {

@@ -78,6 +78,7 @@ ServedModel describe(const decode::Engine& engine, std::vector<std::string> alia
           .vocabulary = bundle.vocabulary,
           .tokenizer = bundle.tokenizer ? &*bundle.tokenizer : nullptr,
           .chat_template = bundle.chat_template ? &*bundle.chat_template : nullptr,
+          .chat_encoder = bundle.tokenizer ? std::make_shared<text::ChatEncoder>(*bundle.tokenizer) : nullptr,
           .sampling = sampling_defaults_of(bundle)};
 }
 

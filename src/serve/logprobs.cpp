@@ -53,37 +53,21 @@ std::string legacy_token(int id, const std::string& bytes, const text::Tokenizer
 
 }  // namespace
 
-std::size_t count_code_points(std::string_view utf8) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(utf8, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
-
 double reported_logprob(double logprob) {
   return std::isfinite(logprob) ? std::clamp(logprob, kLowestLogprob, 0.0) : kLowestLogprob;
 }
 
-VisibleLogprobs::VisibleLogprobs(const text::Tokenizer& tokenizer)
-    : tokenizer_(tokenizer), detokenizer_(tokenizer) {}
-
 void VisibleLogprobs::enqueue(const decode::TokenEvent& event) {
-  if (!tokenizer_.token_of(event.id)) return;
-  std::string bytes = tokenizer_.bytes_of(event.id);
-  const std::string text = detokenizer_.add(event.id);
-  // SentencePiece vocabularies drop the space in front of a text.
-  if (!any_ && bytes.starts_with(' ') && bytes.substr(1) == text) bytes = text;
-  const std::size_t begin = certain_, points = certain_points_;
-  certain_ += text.size();
-  certain_points_ += count_code_points(text);
+  TokenPiece piece = text_.add(event.id);
   // End tokens and other control tokens add nothing to the answer, so they have no entry.
-  if (bytes.empty()) return;
-  any_ = true;
+  if (piece.bytes.empty()) return;
   pending_.push_back({.entry = {.id = event.id,
                                 .logprob = event.logprob ? event.logprob->logprob : 0.0,
-                                .bytes = std::move(bytes),
+                                .bytes = std::move(piece.bytes),
                                 .top = event.top_logprobs,
-                                .text_offset = points},
-                      .begin = begin,
-                      .end = certain_});
+                                .text_offset = piece.points},
+                      .begin = piece.begin,
+                      .end = piece.end});
 }
 
 std::vector<LogprobEntry> VisibleLogprobs::add(const decode::TokenEvent& event) {

@@ -13,7 +13,7 @@
 
 #include "base/json.h"
 #include "decode/generation.h"
-#include "text/detokenizer.h"
+#include "serve/token_text.h"
 #include "text/tokenizer.h"
 
 namespace godwit::serve {
@@ -28,7 +28,7 @@ struct LogprobEntry {
 
 class VisibleLogprobs {
  public:
-  explicit VisibleLogprobs(const text::Tokenizer& tokenizer);
+  explicit VisibleLogprobs(const text::Tokenizer& tokenizer) : text_(tokenizer) {}
 
   // Takes one event of a generation that was asked for log-probabilities, in order; returns the entries whose
   // text is complete with event.text. The last event (finish set) returns all that will ever be visible.
@@ -37,22 +37,16 @@ class VisibleLogprobs {
  private:
   struct Pending {
     LogprobEntry entry;
-    std::size_t begin;  // bytes of text that were certain before and after the token, stop strings aside
+    std::size_t begin;  // as in TokenPiece: places in the text as it would be without stop strings
     std::size_t end;
   };
   void enqueue(const decode::TokenEvent& event);
   bool is_complete(const Pending& token) const { return token.begin < shown_ && token.end <= shown_; }
 
-  const text::Tokenizer& tokenizer_;
-  text::Detokenizer detokenizer_;
+  TokenText text_;
   std::deque<Pending> pending_;
-  std::size_t certain_ = 0;         // bytes of text so far, stop strings aside
-  std::size_t certain_points_ = 0;  // the same in code points
-  std::size_t shown_ = 0;           // bytes of text that the reader has
-  bool any_ = false;
+  std::size_t shown_ = 0;  // bytes of text that the reader has
 };
-
-std::size_t count_code_points(std::string_view utf8);
 
 // JSON has no minus infinity, and rounding may leave a hair above zero.
 double reported_logprob(double logprob);

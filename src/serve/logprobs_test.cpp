@@ -54,6 +54,15 @@ TEST_F(LogprobsTest, TheTokensOfACharacterLeaveTogetherWithIt) {
   EXPECT_EQ(all[4].text_offset, 1u) << "offsets count code points";
 }
 
+TEST_F(LogprobsTest, BytesThatTurnOutToBeNoCharacterTakeTheirPlaceBeforeTheTokenThatShowedIt) {
+  VisibleLogprobs visible(tokenizer);
+  EXPECT_TRUE(visible.add(event(0xE4, "")).empty());
+  const auto both = visible.add(event('x', "\xEF\xBF\xBDx"));
+  ASSERT_EQ(both.size(), 2u);
+  EXPECT_EQ(both[0].text_offset, 0u);
+  EXPECT_EQ(both[1].text_offset, 1u);
+}
+
 TEST_F(LogprobsTest, WhatAStopStringSwallowsHasNoEntry) {
   // "ab" then a stop string "cd" that is held back until it is complete.
   const auto all = feed({event('a', "a"), event('b', "b"), event('c', ""), last(event('d', ""), "cd")});

@@ -44,13 +44,11 @@ std::vector<LogprobEntry> prompt_logprobs(Generator& generator, const ServedMode
                     kMostLogitBytes / sizeof(float) / vocabulary, prompt.size()),
         {.param = "prompt", .code = "unsupported_parameter"});
   const std::vector<float> logits = prompt.size() > 1 ? generator.logits(prompt) : std::vector<float>();
-  text::Detokenizer detokenizer(model.need_tokenizer());
+  TokenText text(model.need_tokenizer());
   std::vector<LogprobEntry> entries;
-  std::size_t points = 0;
   for (std::size_t t = 0; t < prompt.size(); ++t) {
-    LogprobEntry entry{
-        .id = prompt[t], .bytes = model.need_tokenizer().bytes_of(prompt[t]), .text_offset = points};
-    points += count_code_points(detokenizer.add(prompt[t]));
+    TokenPiece piece = text.add(prompt[t]);
+    LogprobEntry entry{.id = prompt[t], .bytes = std::move(piece.bytes), .text_offset = piece.points};
     if (t > 0) {
       const auto row = std::span(logits).subspan((t - 1) * vocabulary, vocabulary);
       const double normaliser = log_sum_exp(row);

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "decode/sampling_params.h"
+#include "text/chat_encoder.h"
 #include "text/chat_template.h"
 #include "text/tokenizer.h"
 
@@ -19,9 +21,10 @@ struct ServedModel {
   std::string fingerprint;   // system_fingerprint: changes when the numbers may
   int context_length = 0;
   int vocabulary = 0;
-  const text::Tokenizer* tokenizer = nullptr;         // null: see need_tokenizer
-  const text::ChatTemplate* chat_template = nullptr;  // null: see need_chat_template
-  decode::SamplingParams sampling;                    // of fields that a request leaves out
+  const text::Tokenizer* tokenizer = nullptr;             // null: see need_tokenizer
+  const text::ChatTemplate* chat_template = nullptr;      // null: see need_chat_template
+  std::shared_ptr<const text::ChatEncoder> chat_encoder;  // there when the tokenizer is
+  decode::SamplingParams sampling;                        // of fields that a request leaves out
 
   // Throw Error{unsupported} naming the model.
   const text::Tokenizer& need_tokenizer() const;

@@ -34,9 +34,12 @@ class Leaving(unittest.TestCase):
             self.server.ask("POST", CHAT, chat(max_tokens=1), timeout=1)
 
     def assert_next_is_served_soon(self):
-        began = time.monotonic()
-        self.assertEqual(self.server.ask("POST", CHAT, chat(max_tokens=1), timeout=SOON)[0], 200)
-        self.assertLess(time.monotonic() - began, SOON)
+        end = time.monotonic() + SOON
+        while (status := self.server.ask("POST", CHAT, chat(max_tokens=1), timeout=SOON)[0]) == 429:
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.1)
+        self.assertEqual(status, 200)
+        self.assertLess(time.monotonic(), end)
 
     def test_a_reset_in_the_prefill_of_a_stream(self):
         connection = self.begin(ENDLESS | {"stream": True})
@@ -60,6 +63,7 @@ class Leaving(unittest.TestCase):
     def test_a_reset_and_an_orderly_close_while_a_whole_answer_is_made(self):
         for leave in (reset, lambda connection: connection.close()):
             connection = self.begin(ENDLESS)
+            time.sleep(0.3)  # until it is the one that runs
             self.assert_engine_is_busy()
             leave(connection)
             self.assert_next_is_served_soon()

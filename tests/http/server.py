@@ -124,5 +124,5 @@ def raw_post(path: str, body: dict, extra: str = "") -> bytes:
     return head.encode() + payload
 
 
-def chat(content: str = "hi", **fields) -> dict:
+def chat(content: str | list = "hi", **fields) -> dict:
     return {"messages": [{"role": "user", "content": content}], **fields}

@@ -92,6 +92,7 @@ struct ServeFixture : ::testing::Test {
     model.context_length = 512;
     model.vocabulary = 258;
     model.tokenizer = &tokenizer;
+    model.chat_encoder = std::make_shared<text::ChatEncoder>(tokenizer);
     model.chat_template = &chat_template;
   }
 
