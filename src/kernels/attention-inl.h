@@ -42,14 +42,14 @@ struct QueryRow {
 };
 
 // A plane (one KV head of one block) that will be read next: each step of a loop over the current plane asks
-// for as many bytes of it as it reads itself, so that the next loop finds it in the second-level cache.
+// for as many bytes of it as it reads itself, so that the next loop finds it near.
 struct NextPlane {
   const void* bytes;  // null: nothing to fetch
 
   [[gnu::always_inline]] void fetch(std::int64_t at, std::int64_t count) const {
     if (bytes == nullptr) return;
     for (std::int64_t line = 0; line < count; line += 64)
-      __builtin_prefetch(static_cast<const char*>(bytes) + at + line, 0, 2);
+      __builtin_prefetch(static_cast<const char*>(bytes) + at + line);
   }
 };
 

@@ -139,8 +139,8 @@ TEST(Attention, is_close_to_softmax_in_double) {
 TEST(Attention, every_level_gives_the_scalar_bits) {
   for (const Shape& s : kShapes)
     for (const KvType type : kTypes)
-      for (const std::int64_t window : {0, 1, 63, 100}) {
-        const std::int64_t queries = std::min<std::int64_t>(5, s.positions);
+      for (const std::int64_t window : {0, 63}) {
+        const std::int64_t queries = std::min<std::int64_t>(3, s.positions);
         Row row(s, type, queries, static_cast<std::uint32_t>(s.positions + window));
         row.store(7);
         const auto intervals = causal(s.positions - queries, queries, window);
@@ -154,13 +154,13 @@ TEST(Attention, every_level_gives_the_scalar_bits) {
 
 TEST(Attention, one_query_or_many_any_heads_at_a_time_give_the_same_bits) {
   for (const Level level : runnable_levels())
-    for (const Shape& s : {Shape{6, 2, 32, 130}, Shape{7, 1, 16, 70}})
+    for (const Shape& s : {Shape{6, 2, 16, 130}, Shape{7, 1, 16, 70}})
       for (const std::int64_t window : {0, 20}) {
         Row row(s, KvType::f32, s.positions, 3);
         row.store(s.positions);
         const auto intervals = causal(0, s.positions, window);
         const Buffer<float> whole = row.attend(level, intervals);
-        for (const std::int64_t step : {1, 2, 3, 64}) {
+        for (const std::int64_t step : {1, 3}) {
           Buffer<float> parts(row.q.size());
           for (std::int64_t query = 0; query < s.positions; query += step)
             for (std::int64_t head = 0; head < s.heads; head += step) {
