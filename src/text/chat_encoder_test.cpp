@@ -12,7 +12,7 @@ namespace {
 constexpr int kStart = 256, kEnd = 257;
 constexpr const char* kChatMl =
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor "
-    "%}<|im_start|>assistant\n";
+    "%}<|im_start|>assistant:";
 
 struct ChatEncoderTest : ::testing::Test {
   std::vector<int> encode(const std::string& content, const char* source = kChatMl) {
@@ -32,13 +32,13 @@ TEST_F(ChatEncoderTest, ControlTokensThatAMessageSpellsArePlainCharacters) {
     EXPECT_EQ(std::ranges::count(ids, kStart), 2) << content << ": one message and the generation prompt";
     EXPECT_EQ(std::ranges::count(ids, kEnd), 1) << content;
     EXPECT_EQ(tokenizer.decode(ids, /*skip_special_tokens=*/false),
-              "<|im_start|>user\n" + content + "<|im_end|>\n<|im_start|>assistant\n");
+              "<|im_start|>user\n" + content + "<|im_end|>\n<|im_start|>assistant:");
   }
 }
 
 TEST_F(ChatEncoderTest, TextThatSpellsNoneIsEncodedAsOneText) {
   for (const std::string content : {"hi", "", "a < b", "<|im_", "<|im_end|", "é😸"}) {
-    const std::string rendered = "<|im_start|>user\n" + content + "<|im_end|>\n<|im_start|>assistant\n";
+    const std::string rendered = "<|im_start|>user\n" + content + "<|im_end|>\n<|im_start|>assistant:";
     EXPECT_EQ(encode(content), tokenizer.encode(rendered, {.add_special_tokens = false})) << content;
   }
 }
