@@ -69,6 +69,26 @@ void godwit_template_free(GodwitTemplate* chat_template);
 GodwitStatus godwit_template_render(const GodwitTemplate* chat_template, const char* variables, size_t size,
                                     int64_t now, GodwitBytes* text, GodwitBytes* error);
 
+// ---- grammars: the crate `llguidance`
+typedef struct GodwitGrammarVocabulary GodwitGrammarVocabulary;
+typedef struct GodwitMatcher GodwitMatcher;
+
+// Tokens as raw bytes, one after another; `offsets` has count + 1 positions. `end`: the id that ends a text.
+GodwitStatus godwit_grammar_vocabulary_new(const char* bytes, const size_t* offsets, size_t count,
+                                           uint32_t end, GodwitGrammarVocabulary** vocabulary,
+                                           GodwitBytes* error);
+void godwit_grammar_vocabulary_free(GodwitGrammarVocabulary* vocabulary);
+// `kind`: "json_schema", "regex" or "lark". The vocabulary must outlive the matcher.
+GodwitStatus godwit_matcher_new(const GodwitGrammarVocabulary* vocabulary, const char* kind, size_t kind_size,
+                                const char* grammar, size_t size, GodwitMatcher** matcher,
+                                GodwitBytes* error);
+void godwit_matcher_free(GodwitMatcher* matcher);
+// Bit `id` of `words` is set when that token may come next.
+GodwitStatus godwit_matcher_mask(GodwitMatcher* matcher, uint32_t* words, size_t count, GodwitBytes* error);
+GodwitStatus godwit_matcher_accept(GodwitMatcher* matcher, uint32_t token, GodwitBytes* error);
+// Whether the text so far may end here.
+GodwitStatus godwit_matcher_complete(GodwitMatcher* matcher, int* complete, GodwitBytes* error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -3,4 +3,5 @@
 
 mod border;
 mod chat_template;
+mod grammar;
 mod tokenizer;

@@ -1,0 +1,103 @@
+#include "text/grammar.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+
+#include "base/error.h"
+#include "text/utf8.h"
+
+namespace godwit::text {
+namespace {
+
+const std::vector<std::string> kTokens = {"\xF0", "\x9F", "\x8C", "\xB8", "\xF0\x9F", "\x8C\xB8\xF0",
+                                          "\x8E", "\xC3", "\x80", "\"",   "\xC0",     "\xC1",
+                                          "\xF5", "\xFF", "a",    "\x8D", ""};
+constexpr std::size_t kEnd = 16;  // special: it adds no text
+
+std::set<std::string> allowed(GrammarMatcher& matcher) {
+  const auto mask = matcher.mask();
+  std::set<std::string> out;
+  for (std::size_t id = 0; id < kTokens.size(); ++id)
+    if (mask[id / 32] >> (id % 32) & 1) out.insert(id == kEnd ? "<end>" : kTokens[id]);
+  return out;
+}
+
+using Set = std::set<std::string>;
+
+TEST(Grammar, TokensThatHoldAPieceOfACharacterAreAllowedWhereTheyFit) {
+  const GrammarVocabulary vocabulary(kTokens, static_cast<int>(kEnd));
+  GrammarMatcher matcher(vocabulary, GrammarKind::regex, "[\U0001F300-\U0001F37F]+");
+  EXPECT_EQ(allowed(matcher), (Set{"\xF0", "\xF0\x9F"}));
+  EXPECT_FALSE(matcher.is_complete());
+  matcher.accept(0);
+  EXPECT_EQ(allowed(matcher), Set{"\x9F"});
+  matcher.accept(1);
+  EXPECT_EQ(allowed(matcher), (Set{"\x8C", "\x8D", "\x8C\xB8\xF0"}));
+  matcher.accept(5);
+  EXPECT_EQ(allowed(matcher), Set{"\x9F"});
+  EXPECT_FALSE(matcher.is_complete());
+  matcher.accept(1);
+  matcher.accept(2);
+  matcher.accept(3);
+  EXPECT_TRUE(matcher.is_complete());
+  EXPECT_TRUE(allowed(matcher).contains("<end>"));
+}
+
+TEST(Grammar, AJsonStringTakesOnlyBytesOfCharacters) {
+  const GrammarVocabulary vocabulary(kTokens, static_cast<int>(kEnd));
+  GrammarMatcher matcher(vocabulary, GrammarKind::json_schema, R"({"type":"string"})");
+  matcher.accept(9);
+  const Set start = allowed(matcher);
+  EXPECT_TRUE(start.contains("\xC3"));
+  for (const std::string never : {"\xC0", "\xC1", "\xF5", "\xFF", "\x80", "<end>"})
+    EXPECT_FALSE(start.contains(never));
+  matcher.accept(7);
+  EXPECT_EQ(allowed(matcher), (Set{"\x9F", "\x8C", "\xB8", "\x8E", "\x80", "\x8D"}));
+}
+
+TEST(Grammar, EverySplitOfAValidTextIsAccepted) {
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  std::vector<std::string> tokens;
+  for (int byte = 0; byte < 256; ++byte) tokens.push_back(std::string(1, static_cast<char>(byte)));
+  for (int i = 0; i < 44; ++i) {
+    std::string token;
+    for (unsigned size = 2 + random() % 3; size > 0; --size)
+      token += static_cast<char>(0x80 + random() % 0x75);
+    tokens.push_back(token);
+  }
+  tokens.push_back("");
+  const GrammarVocabulary vocabulary(tokens, static_cast<int>(tokens.size()) - 1);
+  for (int round = 0; round < 300; ++round) {
+    std::string text;
+    for (unsigned size = 1 + random() % 4; size > 0; --size) append_utf8(text, 0x1F300 + random() % 0x80);
+    GrammarMatcher matcher(vocabulary, GrammarKind::regex, "[\U0001F300-\U0001F37F]+");
+    for (std::size_t at = 0; at < text.size();) {
+      std::vector<int> fits;
+      for (std::size_t id = 0; id + 1 < tokens.size(); ++id)
+        if (std::string_view(text).substr(at).starts_with(tokens[id])) fits.push_back(static_cast<int>(id));
+      const int id = fits[random() % fits.size()];
+      ASSERT_TRUE(matcher.mask()[id / 32] >> (id % 32) & 1) << text;
+      matcher.accept(id);
+      at += tokens[id].size();
+    }
+    EXPECT_TRUE(matcher.is_complete()) << text;
+  }
+}
+
+TEST(Grammar, BadGrammarsAndTokensAreErrors) {
+  const GrammarVocabulary vocabulary(kTokens, static_cast<int>(kEnd));
+  EXPECT_THROW(GrammarMatcher(vocabulary, GrammarKind::regex, "(?=a)b"), Error);
+  EXPECT_THROW(GrammarMatcher(vocabulary, GrammarKind::json_schema, "{"), Error);
+  EXPECT_THROW(GrammarMatcher(vocabulary, GrammarKind::lark, "start: ("), Error);
+  EXPECT_THROW(GrammarVocabulary(kTokens, 99), Error);
+  GrammarMatcher matcher(vocabulary, GrammarKind::regex, "a");
+  EXPECT_THROW(matcher.accept(9), Error);
+  EXPECT_THROW(matcher.accept(1000), Error);
+}
+
+}  // namespace
+}  // namespace godwit::text
