@@ -1,5 +1,5 @@
-// The body of attention.h. A band of query rows (query, head) that share a KV head walks the blocks together,
-// so each block is read from memory once for all of them; inside a block, tiles of kTileRows rows share the
+// The body of attention.h. A band of query rows (query, head) walks the blocks together, so each block is
+// read from memory once for all of them; inside a block, tiles of kTileRows rows of one KV head share the
 // loads.
 #pragma once
 
@@ -27,13 +27,14 @@ struct ReadBf16 {
   static V load(const std::uint16_t* p) { return V::load_bf16(p); }
 };
 
-inline constexpr int kBandRows = 8;
+inline constexpr int kBandRows = 16;
 
 // One query row of the band: its inputs, its running state, and its share of the current block.
 struct QueryRow {
   const float* q;
   float* out;
   float* parts;  // of its block parts_first; null when blocks are merged at once
+  std::int64_t kv_head;
   Interval interval;
   SoftmaxState state;
   std::int64_t first, last;           // visible slots of the current block
@@ -156,10 +157,9 @@ void deliver_block(const AttentionArgs& a, QueryRow& row, std::int64_t block, fl
 // Adds one block to `kRows` rows. Slots that all rows see are weighed together, the ragged ends row by row:
 // the order within a row is the same either way.
 template <class V, class Read, int kRows>
-void attend_tile(const AttentionArgs& a, QueryRow* rows, std::int64_t block, std::int64_t kv_head,
-                 bool fetches_next) {
+void attend_tile(const AttentionArgs& a, QueryRow* rows, std::int64_t block, const NextPlane& after) {
   using Element = typename Read::Element;
-  const std::int64_t plane = kv_head * a.head_dim * kBlockPositions, origin = block * kBlockPositions;
+  const std::int64_t plane = rows[0].kv_head * a.head_dim * kBlockPositions, origin = block * kBlockPositions;
   std::int64_t begin = 0, end = kBlockPositions;
   bool any = false;
   for (int r = 0; r < kRows; r++) {
@@ -175,8 +175,8 @@ void attend_tile(const AttentionArgs& a, QueryRow* rows, std::int64_t block, std
   const Element* keys = static_cast<const Element*>(a.key_blocks[block]) + plane;
   const Element* values = static_cast<const Element*>(a.value_blocks[block]) + plane;
   const NextPlane none{nullptr};
-  const NextPlane next{fetches_next ? static_cast<const Element*>(a.key_blocks[block + 1]) + plane : nullptr};
-  score_tile<V, Read, kRows>(rows, keys, a.head_dim, a.scale, fetches_next ? NextPlane{values} : none);
+  score_tile<V, Read, kRows>(rows, keys, a.head_dim, a.scale,
+                             after.bytes == nullptr ? none : NextPlane{values});
   float maxima[kRows] = {}, totals[kRows] = {};
   for (int r = 0; r < kRows; r++) {
     if (rows[r].first == rows[r].last) continue;
@@ -185,7 +185,7 @@ void attend_tile(const AttentionArgs& a, QueryRow* rows, std::int64_t block, std
     weigh_values<V, Read, 1>(rows + r, values, a.head_dim, rows[r].first, begin < end ? begin : rows[r].last,
                              none);
   }
-  if (begin < end) weigh_values<V, Read, kRows>(rows, values, a.head_dim, begin, end, next);
+  if (begin < end) weigh_values<V, Read, kRows>(rows, values, a.head_dim, begin, end, after);
   for (int r = 0; r < kRows; r++) {
     if (rows[r].first == rows[r].last) continue;
     if (begin < end) weigh_values<V, Read, 1>(rows + r, values, a.head_dim, end, rows[r].last, none);
@@ -193,34 +193,53 @@ void attend_tile(const AttentionArgs& a, QueryRow* rows, std::int64_t block, std
   }
 }
 
-// `has_next`: the walk goes on to block + 1, whose keys the first tile then asks for.
+// Rows that share a KV head; the first tile asks for the plane that comes after this one.
 template <class V, class Read>
-void attend_tiles(const AttentionArgs& a, QueryRow* rows, int count, std::int64_t block, std::int64_t kv_head,
-                  bool has_next) {
+void attend_tiles(const AttentionArgs& a, QueryRow* rows, int count, std::int64_t block,
+                  const NextPlane& after) {
   static_assert(V::kTileRows == 2 || V::kTileRows == 4);
   for (int r = 0; r < count; r += V::kTileRows) {
     const int left = count - r;
-    const bool fetches = has_next && r == 0;
+    const NextPlane fetched = r == 0 ? after : NextPlane{nullptr};
     if constexpr (V::kTileRows == 4) {
       if (left >= 4) {
-        attend_tile<V, Read, 4>(a, rows + r, block, kv_head, fetches);
+        attend_tile<V, Read, 4>(a, rows + r, block, fetched);
         continue;
       }
       if (left == 3) {
-        attend_tile<V, Read, 3>(a, rows + r, block, kv_head, fetches);
+        attend_tile<V, Read, 3>(a, rows + r, block, fetched);
         continue;
       }
     }
     if (left >= 2) {
-      attend_tile<V, Read, 2>(a, rows + r, block, kv_head, fetches);
+      attend_tile<V, Read, 2>(a, rows + r, block, fetched);
     } else {
-      attend_tile<V, Read, 1>(a, rows + r, block, kv_head, fetches);
+      attend_tile<V, Read, 1>(a, rows + r, block, fetched);
     }
   }
 }
 
+// One block for all rows of the band, KV head by KV head as they lie in memory.
 template <class V, class Read>
-void attend_band(const AttentionArgs& a, QueryRow* rows, int count, std::int64_t kv_head) {
+void attend_block(const AttentionArgs& a, QueryRow* rows, int count, std::int64_t block, bool is_last) {
+  using Element = typename Read::Element;
+  for (int r = 0; r < count;) {
+    int end = r + 1;
+    while (end < count && rows[end].kv_head == rows[r].kv_head) end++;
+    NextPlane after{nullptr};
+    if (end < count || !is_last) {
+      const std::int64_t next_head = rows[end < count ? end : 0].kv_head;
+      const void* next_keys = a.key_blocks[end < count ? block : block + 1];
+      if (next_keys != nullptr)
+        after.bytes = static_cast<const Element*>(next_keys) + next_head * a.head_dim * kBlockPositions;
+    }
+    attend_tiles<V, Read>(a, rows + r, end - r, block, after);
+    r = end;
+  }
+}
+
+template <class V, class Read>
+void attend_band(const AttentionArgs& a, QueryRow* rows, int count) {
   std::int64_t lo = rows[0].interval.lo, hi = rows[0].interval.hi;
   for (int r = 0; r < count; r++) {
     clear<V>(rows[r].state, a.head_dim);
@@ -233,34 +252,41 @@ void attend_band(const AttentionArgs& a, QueryRow* rows, int count, std::int64_t
     end = a.block_end < end ? a.block_end : end;
   }
   for (std::int64_t block = begin; block < end; block++)
-    attend_tiles<V, Read>(a, rows, count, block, kv_head, block + 1 < end);
+    attend_block<V, Read>(a, rows, count, block, block + 1 == end);
   if (a.parts != nullptr) return;
   for (int r = 0; r < count; r++) finish<V>(rows[r].state, rows[r].interval, a.head_dim, rows[r].out);
 }
 
+// A single query takes several KV heads into one band, so that a long context is read in the order it lies in
+// memory; with many queries a band keeps to one KV head, whose blocks they share.
 template <class V, class Read>
 void attend_heads(const AttentionArgs& a) {
   const std::int64_t group = a.heads / a.kv_heads;
+  const bool is_single = a.query_end - a.query_begin == 1;
   QueryRow rows[kBandRows];
+  int count = 0;
+  const auto flush = [&] {
+    if (count > 0) attend_band<V, Read>(a, rows, count);
+    count = 0;
+  };
   for (std::int64_t head = a.head_begin; head < a.head_end;) {
     const std::int64_t kv_head = head / group, group_end = (kv_head + 1) * group;
     const std::int64_t end = group_end < a.head_end ? group_end : a.head_end;
-    int count = 0;
     for (std::int64_t query = a.query_begin; query < a.query_end; query++)
       for (std::int64_t h = head; h < end; h++) {
-        rows[count].q = a.q + query * a.q_stride + h * a.head_dim;
-        rows[count].out = a.out + query * a.out_stride + h * a.head_dim;
-        rows[count].interval = a.intervals[query];
-        rows[count].parts =
-            a.parts == nullptr ? nullptr
-                               : a.parts + (query * a.heads + h) * a.parts_blocks * part_elements(a.head_dim);
-        if (++count < kBandRows) continue;
-        attend_band<V, Read>(a, rows, count, kv_head);
-        count = 0;
+        QueryRow& row = rows[count];
+        const std::int64_t place = (query * a.heads + h) * a.parts_blocks * part_elements(a.head_dim);
+        row.q = a.q + query * a.q_stride + h * a.head_dim;
+        row.out = a.out + query * a.out_stride + h * a.head_dim;
+        row.kv_head = kv_head;
+        row.interval = a.intervals[query];
+        row.parts = a.parts == nullptr ? nullptr : a.parts + place;
+        if (++count == kBandRows) flush();
       }
-    if (count > 0) attend_band<V, Read>(a, rows, count, kv_head);
+    if (!is_single) flush();
     head = end;
   }
+  flush();
 }
 
 template <class V>
