@@ -61,6 +61,7 @@ def _scaled(**scaling) -> dict:
     return _LLAMA | {"rope_scaling": scaling}
 
 
+# Scaling factors are no powers of two: those would make different roundings equal.
 VARIANTS = {
     "llama": _LLAMA,
     "llama-biased": _LLAMA
@@ -68,26 +69,26 @@ VARIANTS = {
         "attention_bias": True,
         "mlp_bias": True,
         "tie_word_embeddings": True,
-        "rope_scaling": {"type": "linear", "factor": 2.0},
+        "rope_scaling": {"type": "linear", "factor": 3.0},
     },
     "llama-sliding": _LLAMA | _SLIDING,
     "llama-traditional": _LLAMA | {"rope_traditional": True, "num_key_value_heads": 4},
     # Keys that mlx-lm has a default for are left out.
     "llama-defaults": {k: v for k, v in _LLAMA.items() if k not in ("head_dim", "rope_theta", "tie_word_embeddings")},
     "llama-llama3": _scaled(
-        rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=64
+        rope_type="llama3", factor=6.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=64
     ),
-    "llama-yarn": _scaled(rope_type="yarn", factor=4.0, original_max_position_embeddings=64),
+    "llama-yarn": _scaled(rope_type="yarn", factor=5.0, original_max_position_embeddings=64),
     "llama-yarn-mscale": _scaled(
         rope_type="yarn",
-        factor=4.0,
+        factor=5.0,
         original_max_position_embeddings=64,
         beta_fast=16,
         beta_slow=2,
         mscale=0.7,
         mscale_all_dim=1.0,
     ),
-    "llama-dynamic": _scaled(type="dynamic", factor=2.0) | {"max_position_embeddings": 16},
+    "llama-dynamic": _scaled(type="dynamic", factor=2.5) | {"max_position_embeddings": 16},
     "llama-long": _LLAMA
     | _SLIDING
     | {
@@ -102,7 +103,7 @@ VARIANTS = {
     "qwen3-nested-rope": _config(
         "qwen3", head_dim=32, tie_word_embeddings=False, rope_parameters={"rope_theta": 5e5, "rope_type": "default"}
     ),
-    "gemma3_text": _GEMMA | {"rope_scaling": {"rope_type": "linear", "factor": 8.0}},
+    "gemma3_text": _GEMMA | {"rope_scaling": {"rope_type": "linear", "factor": 6.0}},
     "gemma3_text-untied": _GEMMA,
 }
 

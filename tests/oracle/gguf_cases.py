@@ -97,9 +97,9 @@ def all_cases() -> list[GgufCase]:
         GgufCase(
             "gguf-gemma3-q8_0",
             "gemma3_text",
-            _GEMMA | {"sliding_window_pattern": 6, "rope_scaling": {"type": "linear", "factor": 8.0}},
+            _GEMMA | {"sliding_window_pattern": 6, "rope_scaling": {"type": "linear", "factor": 6.0}},
             {"*": Type.Q8_0},
-            extra={"rope.scaling.type": "linear", "rope.scaling.factor": 8.0},
+            extra={"rope.scaling.type": "linear", "rope.scaling.factor": 6.0},
         ),
     ]
 
