@@ -565,6 +565,8 @@ TEMPLATES = {
     "private": "{{ map.__class__ }}{{ ''.__class__.__mro__ }}",
     "private_item": "{{ ''['__class__'] }}|{{ map._x }}",
     "namespace_print": "{% set ns = namespace(a=1) %}{{ ns.a }}{% set ns.b = [1] %}{{ ns.b }}",
+    "namespace_in_namespace": "{% set a = namespace(x=1) %}{% set b = namespace() %}{% set b.a = a %}{{ b.a.x }}",
+    "namespace_from_namespace": "{% set a = namespace(x=1) %}{% set b = namespace(a=a) %}{{ b.a.x }}",
     "namespace_items": "{% set ns = namespace() %}{% set ns.items = [1] %}{{ ns.items }}",
     "map_method_names": "{{ {'get': 1, 'keys': 2}.get('get') }}{{ {'values': [1]}['values'] }}{{ {'x': {'items': 3}}.x['items'] }}",
     "iter_set": "{% set keys = map.keys() %}{{ keys|length }}{{ keys|list }}{{ 'z' in keys }}",

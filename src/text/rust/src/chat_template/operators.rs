@@ -6,7 +6,7 @@ use minijinja::{Error, ErrorKind, State, Value};
 
 use super::method::Args;
 use super::number::{self, Number};
-use super::value::{check_depth, items_of, pairs_of, repr, text_of, type_name, type_of, Dict, Type};
+use super::value::{check_depth, check_stored, items_of, pairs_of, repr, text_of, type_name, type_of, Dict, Type};
 use super::{format, raise, sequence, Answer};
 
 fn unsupported<T>(op: &str, a: &Value, b: &Value) -> Result<T, Error> {
@@ -192,4 +192,5 @@ pub fn register(environment: &mut minijinja::Environment<'static>) {
     environment.add_filter("py.iter", iterable);
     environment.add_filter("py.neg", neg);
     environment.add_filter("py.shallow", check_depth);
+    environment.add_filter("py.stored", check_stored);
 }

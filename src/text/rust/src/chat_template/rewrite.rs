@@ -139,10 +139,10 @@ fn shallow<'a>(made: Expr<'a>) -> Expr<'a> {
     }
 }
 
-/// What is stored in a namespace could build a chain as well.
+/// What is stored in a namespace could build a chain, or a circle; see `value::check_stored`.
 fn assigned<'a>(target: &Expr<'a>, value: &Expr<'a>) -> Expr<'a> {
     match target {
-        Expr::GetAttr(_) => call("py.shallow", expression(value), vec![], value.span()),
+        Expr::GetAttr(_) => call("py.stored", expression(value), vec![], value.span()),
         _ => expression(value),
     }
 }

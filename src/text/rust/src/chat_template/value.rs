@@ -247,30 +247,54 @@ fn is_container(value: &Value) -> bool {
     )
 }
 
-/// False when `value` nests deeper than `left`; counts what it looked at.
-fn is_shallow(value: &Value, left: usize, seen: &mut u64) -> bool {
-    *seen += 1;
-    if !is_container(value) {
-        return true;
+/// What a walk through a value found.
+#[derive(Default)]
+struct Survey {
+    seen: u64,
+    too_deep: bool,
+    namespace: bool,
+}
+
+impl Survey {
+    fn walk(&mut self, value: &Value, left: usize) {
+        self.seen += 1;
+        if self.too_deep || !is_container(value) {
+            return;
+        }
+        if left == 0 {
+            self.too_deep = true;
+            return;
+        }
+        if value.kind() == ValueKind::Map {
+            self.namespace |= type_of(value) == Type::Other;
+            pairs_of(value).iter().for_each(|(_, item)| self.walk(item, left - 1));
+        } else if value.downcast_object_ref::<Range>().is_none() {
+            value.try_iter().into_iter().flatten().for_each(|item| self.walk(&item, left - 1));
+        }
     }
-    if left == 0 {
-        return false;
+
+    fn of(state: &State, value: &Value) -> Result<Survey, Error> {
+        let mut survey = Survey::default();
+        survey.walk(value, MAX_NESTING);
+        state.consume_fuel(survey.seen)?;
+        match survey.too_deep {
+            true => raise(format!("values nest deeper than {MAX_NESTING}")),
+            false => Ok(survey),
+        }
     }
-    if value.kind() == ValueKind::Map {
-        return pairs_of(value).iter().all(|(_, item)| is_shallow(item, left - 1, seen));
-    }
-    value.downcast_object_ref::<Range>().is_some()
-        || value.try_iter().map_or(true, |mut items| items.all(|item| is_shallow(&item, left - 1, seen)))
 }
 
 pub fn check_depth(state: &State, value: Value) -> Result<Value, Error> {
-    let mut seen = 0;
-    let shallow = is_shallow(&value, MAX_NESTING, &mut seen);
-    state.consume_fuel(seen)?;
-    if !shallow {
-        return raise(format!("values nest deeper than {MAX_NESTING}"));
-    }
+    Survey::of(state, &value)?;
     Ok(value)
+}
+
+/// A value for an attribute of a namespace. A namespace in it could hold itself: memory that nobody frees.
+pub fn check_stored(state: &State, value: Value) -> Result<Value, Error> {
+    match Survey::of(state, &value)?.namespace {
+        true => raise("a namespace cannot be stored in a namespace"),
+        false => Ok(value),
+    }
 }
 
 /// How deep `repr` follows containers; JSON input is far shallower, only a template could build more.
