@@ -3,7 +3,8 @@
 function(godwit_level_flags list)
   set(sources ${${list}})
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
-    set(avx2 -mavx2 -mfma -mf16c)
+    # Nothing here throws; without this, unoptimised objects carry a weak reference to the exception runtime.
+    set(avx2 -mavx2 -mfma -mf16c -fno-exceptions)
     set(avx512 ${avx2} -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni)
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
       # GCC 12's own AVX-512 header sets the unused operand of a full-width operation to itself.
