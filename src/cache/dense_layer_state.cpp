@@ -94,6 +94,10 @@ DenseLayerState::Columns DenseLayerState::visible(mx::Dtype dtype) const {
   return {mx::astype(planes.keys(order), dtype), mx::astype(planes.values(order), dtype), count};
 }
 
+std::shared_ptr<ops::KvLayer> DenseLayerState::native() {
+  fail(ErrorCode::internal, "state", "a native primitive in a reference Step");
+}
+
 // What the first position behind the stored tokens may see, in position order.
 DenseLayerState::Columns DenseLayerState::context(mx::Dtype dtype) const {
   const int count = window() > 0 ? std::min(window() - 1, position_) : position_;

@@ -5,10 +5,11 @@
 
 #include "cache/dense_attention.h"
 #include "cache/row_impl.h"
+#include "cache/step_layer.h"
 
 namespace godwit::cache {
 
-class DenseLayerState final : public LayerState {
+class DenseLayerState final : public StepLayer {
  public:
   // `position` is the row's length at plan time. The memory must outlive this object.
   DenseLayerState(LayerMemory& memory, const LayerNeed& need, const KvPolicy& policy, int position,
@@ -19,12 +20,12 @@ class DenseLayerState final : public LayerState {
   mx::array attend(const mx::array& q, const AttendSpec& spec) override;
   mx::array attend_block(const mx::array& q, const mx::array& k, const mx::array& v,
                          const AttendSpec& spec) override;
+  std::shared_ptr<ops::KvLayer> native() override;
 
-  bool stored() const { return stored_; }
-  // Moves what this Step prepared into the row. Cannot fail.
-  void publish() noexcept;
-  // Undoes what this Step stored.
-  void abandon();
+  bool stored() const override { return stored_; }
+  bool evaluated() const override { return memory_.planes.evaluated(); }
+  void publish() noexcept override;
+  void abandon() override;
 
  private:
   struct Columns {

@@ -9,8 +9,9 @@ namespace {
 
 // A query at position p sees [p - window + 1, p], so a sliding layer can go on from any p whose history it
 // holds.
-int minimum_length(const LayerMemory& layer) {
-  return layer.first_kept == 0 ? 0 : layer.first_kept + layer.ring->window() - 1;
+int minimum_length(const Row::Impl& row, std::size_t layer) {
+  const int first = row.first_kept(layer);
+  return first == 0 ? 0 : first + row.choices->needs[layer].window_size - 1;
 }
 
 void check_cut(const Row& row, int length, const char* action) {
@@ -36,8 +37,24 @@ std::string layer_signature(const LayerNeed& need) {
 
 Row::Impl::Impl(std::shared_ptr<const StoreChoices> shared) : choices(std::move(shared)) {
   for (const LayerNeed& need : choices->needs) {
+    if (choices->is_native()) {
+      tables.emplace_back(need, native_type(choices->policy));
+      continue;
+    }
     LayerMemory& layer = layers.emplace_back();
     if (need.window == WindowKind::sliding) layer.ring.emplace(need.window_size);
+  }
+}
+
+int Row::Impl::first_kept(std::size_t layer) const {
+  return choices->is_native() ? tables[layer].first_position() : layers[layer].first_kept;
+}
+
+void Row::Impl::trim() noexcept {
+  for (std::size_t i = 0; i < tables.size(); ++i) {
+    const LayerNeed& need = choices->needs[i];
+    const int seen = need.window == WindowKind::sliding ? std::max(0, length + 1 - need.window_size) : 0;
+    tables[i].keep(seen, length);
   }
 }
 
@@ -60,24 +77,27 @@ void Row::truncate(int length) {
   for (LayerMemory& layer : impl_->layers)
     if (layer.ring) layer.ring->truncate(impl_->length - length);
   impl_->length = length;
+  impl_->trim();
 }
 
 int Row::minimum_reusable_length() const {
   int minimum = 0;
-  for (const LayerMemory& layer : impl_->layers) minimum = std::max(minimum, minimum_length(layer));
+  for (std::size_t i = 0; i < impl_->choices->needs.size(); ++i)
+    minimum = std::max(minimum, minimum_length(*impl_, i));
   return minimum;
 }
 
 std::size_t Row::bytes() const {
   std::size_t total = 0;
   for (const LayerMemory& layer : impl_->layers) total += layer.planes.bytes();
+  for (const BlockTable& table : impl_->tables) total += table.bytes();
   return total;
 }
 
 // Mode, policy and the layers with runs counted: "reference dense 5*sliding{512}(1x256,256) full(1x256,256)".
 std::string Row::signature() const {
   const StoreChoices& choices = *impl_->choices;
-  std::string text = choices.mode == NumericMode::reference ? "reference " : "native ";
+  std::string text = choices.is_native() ? "native " : "reference ";
   text += to_string(choices.policy);
   for (std::size_t i = 0; i < choices.needs.size();) {
     const std::string layer = layer_signature(choices.needs[i]);

@@ -18,6 +18,10 @@
 #include "cache/kv_policy.h"
 #include "cache/layer_need.h"
 
+namespace godwit::ops {
+struct KvLayer;
+}
+
 namespace godwit::cache {
 
 enum class SpanKind {
@@ -45,6 +49,9 @@ class LayerState {
   // Stored context plus this block, bidirectional, storing nothing (diffusion).
   virtual mx::array attend_block(const mx::array& q, const mx::array& k, const mx::array& v,
                                  const AttendSpec& spec) = 0;
+  // `native` mode: what its fused attention primitive writes and reads; the three above are for `reference`.
+  // Each is Error{internal} in the other mode.
+  virtual std::shared_ptr<ops::KvLayer> native() = 0;
 };
 
 class StateStore;
@@ -111,12 +118,11 @@ class StateStore {
  public:
   // Refuses by name, before anything is allocated, a policy that a layer cannot serve.
   StateStore(StateNeeds needs, KvPolicy policy, NumericMode mode);
-  // Error{unsupported} naming what a mode misses: openers ask before they read any file.
-  static void require_supported(NumericMode mode);
   ~StateStore();
 
   Row create() const;
-  // Plans one forward. `reference` mode takes exactly one row: it runs its rows one after another.
+  // Plans one forward: room for its tokens is made here. `reference` mode takes exactly one row: it runs its
+  // rows one after another.
   Step plan(std::span<const RowSpan> spans) const;
 
   const StateNeeds& needs() const;

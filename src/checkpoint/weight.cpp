@@ -23,6 +23,7 @@ std::string Weight::mlx_mode() const {
 }
 
 mx::array Weight::dequantize(mx::Dtype dtype) const {
+  GODWIT_CHECK(kind != WeightKind::packed, "a packed matrix as an MLX array");
   if (kind == WeightKind::dense) return mx::astype(data, dtype);
   if (data.size() == 0) return mx::zeros({rows, columns}, dtype);  // MLX's own decoders refuse empty planes
   if (kind == WeightKind::blocks) return ops::dequantize(data, block_format(format), dtype);
@@ -33,6 +34,7 @@ mx::array Weight::dequantize(mx::Dtype dtype) const {
 }
 
 Weight Weight::take_rows(const mx::array& order) const {
+  GODWIT_CHECK(kind != WeightKind::packed, "rows of a packed matrix");
   Weight taken = *this;
   taken.rows = static_cast<int>(order.size());
   taken.data = mx::take(data, order, 0);
@@ -43,6 +45,7 @@ Weight Weight::take_rows(const mx::array& order) const {
 
 Weight Weight::slice_rows(int begin, int end) const {
   GODWIT_CHECK(0 <= begin && begin <= end && end <= rows, "rows {}..{} of {}", begin, end, rows);
+  GODWIT_CHECK(kind != WeightKind::packed, "rows of a packed matrix");
   const auto cut = [&](const mx::array& plane) {
     mx::Shape from(plane.ndim(), 0), to = plane.shape();
     from[0] = begin;

@@ -2,11 +2,13 @@
 // multiply by it.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "base/mx.h"
 #include "checkpoint/tensor_format.h"
+#include "ops/packed_matrix.h"
 
 namespace godwit::checkpoint {
 
@@ -19,6 +21,7 @@ enum class WeightKind {
   mxfp8,
   nvfp4,   // group 16
   blocks,  // data: u8 [rows, bytes per row], a GGUF block format without an MLX layout; `format` tells which
+  packed,  // native mode: `packed` holds the blocks in the layout of our kernels, `data` is empty
 };
 
 struct Weight {
@@ -31,6 +34,7 @@ struct Weight {
   mx::array data;
   std::optional<mx::array> scales;
   std::optional<mx::array> biases;
+  std::shared_ptr<const ops::PackedMatrix> packed = nullptr;
 
   bool quantized() const { return kind != WeightKind::dense; }
   // MLX's name of the quantization mode ("affine", "mxfp4", ...). Only for kinds that MLX multiplies itself.

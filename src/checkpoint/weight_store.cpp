@@ -29,7 +29,7 @@ bool is_f8(TensorFormat format) {
 }
 
 // Rows stored in rotation pairs (0, D/2, 1, D/2 + 1, ...) back to halves (0, 1, ..., D - 1), for each head.
-mx::array unpermuted_rows(const TensorEntry& entry, int rows) {
+std::vector<int> unpermuted_rows(const TensorEntry& entry, int rows) {
   const int heads = entry.permuted_heads;
   if (rows % heads != 0 || rows / heads % 2 != 0)
     fail(ErrorCode::corrupt_file, kOrigin, "{}: {} rows are not {} heads of an even size", describe(entry),
@@ -40,13 +40,17 @@ mx::array unpermuted_rows(const TensorEntry& entry, int rows) {
   for (int head = 0; head < heads; ++head)
     for (int half = 0; half < 2; ++half)
       for (int pair = 0; pair < dim / 2; ++pair) order.push_back(head * dim + 2 * pair + half);
-  return mx::array(order.begin(), {rows}, mx::int32);
+  return order;
+}
+
+mx::array unpermuted_indices(const TensorEntry& entry, int rows) {
+  return mx::array(unpermuted_rows(entry, rows).data(), {rows}, mx::int32);
 }
 
 // Gathers in the engine's own order and evaluates, so that no lazy array leaves the loader.
 void restore_rows(const TensorEntry& entry, Weight& weight) {
   if (entry.permuted_heads == 0) return;
-  weight = weight.take_rows(unpermuted_rows(entry, weight.rows));
+  weight = weight.take_rows(unpermuted_indices(entry, weight.rows));
   std::vector<mx::array> planes = {weight.data};
   if (weight.scales) planes.push_back(*weight.scales);
   if (weight.biases) planes.push_back(*weight.biases);
@@ -135,7 +139,7 @@ mx::array WeightStore::dense(std::string_view name, const mx::Shape& shape) {
     refuse_format(slot.entry, "a plain dtype");
   mx::array values = to_array(slot.entry);
   if (slot.entry.permuted_heads == 0) return values;
-  values = mx::take(values, unpermuted_rows(slot.entry, slot.entry.shape[0]), 0);
+  values = mx::take(values, unpermuted_indices(slot.entry, slot.entry.shape[0]), 0);
   values.eval();
   return values;
 }
@@ -166,6 +170,7 @@ Weight WeightStore::matrix(std::string_view path, int rows, int columns) {
   }
   slot->used = true;
   const TensorEntry& entry = slot->entry;
+  if (native()) return native_matrix(entry, rows, columns);
   if (is_block_format(entry.format)) return block_matrix(*slot, rows, columns);
   const auto said = quantization_.of(path);
   const bool has_scales = has(fmt::format("{}.scales", path));
@@ -194,6 +199,32 @@ Weight WeightStore::block_matrix(Slot& slot, int rows, int columns) {
   Weight weight = load_blocks(slot.entry);
   restore_rows(slot.entry, weight);
   return weight;
+}
+
+Weight WeightStore::native_matrix(const TensorEntry& entry, int rows, int columns) const {
+  if (!is_block_format(entry.format) || !kernels::has_packed_layout(block_format(entry.format)))
+    fail(ErrorCode::unsupported, kOrigin, "{} is {}, a format that no native kernel multiplies by",
+         describe(entry), info(entry.format).name);
+  check_shape(entry, {rows, columns});
+  std::span<const std::byte> bytes = entry.bytes();
+  std::vector<std::byte> ordered;
+  if (entry.permuted_heads != 0) {
+    const std::size_t row_bytes = bytes.size() / static_cast<std::size_t>(rows);
+    for (const int row : unpermuted_rows(entry, rows)) {
+      const auto source = bytes.subspan(static_cast<std::size_t>(row) * row_bytes, row_bytes);
+      ordered.insert(ordered.end(), source.begin(), source.end());
+    }
+    bytes = ordered;
+  }
+  const kernels::PackedShape shape{block_format(entry.format), rows, columns};
+  return {.kind = WeightKind::packed,
+          .format = entry.format,
+          .rows = rows,
+          .columns = columns,
+          .data = mx::array({}, mx::uint8),
+          .scales = std::nullopt,
+          .biases = std::nullopt,
+          .packed = std::make_shared<ops::PackedMatrix>(shape, bytes, *pool_)};
 }
 
 // weight u32 [rows, columns * bits / 32], scales and (affine) biases [rows, columns / group].

@@ -41,6 +41,11 @@ class WeightStore {
   // True for GGUF files of families whose norm is x * (1 + w): the file stores 1 + w, so the plain product
   // applies.
   bool norms_include_one() const { return norms_include_one_; }
+  // From here on matrices come as WeightKind::packed, packed on `pool`: `native` mode. One whose format has
+  // no packed layout is Error{unsupported} naming tensor and format. The pool is used during calls of
+  // matrix() only.
+  void pack_with(ThreadPool& pool) { pool_ = &pool; }
+  bool native() const { return pool_ != nullptr; }
   // Names starting with `prefix`, sorted bytewise.
   std::vector<std::string> names(std::string_view prefix = "") const;
   // Shape and format without touching the data. Throws Error{not_found}.
@@ -70,6 +75,7 @@ class WeightStore {
   void check_shape(const TensorEntry& entry, const mx::Shape& wanted) const;
   Weight packed_matrix(std::string_view path, Slot& weight, int rows, int columns);
   Weight block_matrix(Slot& weight, int rows, int columns);
+  Weight native_matrix(const TensorEntry& entry, int rows, int columns) const;
   Weight zero_matrix(int rows, int columns) const;
 
   std::map<std::string, Slot, std::less<>> tensors_;
@@ -77,6 +83,7 @@ class WeightStore {
   QuantizationMap quantization_;
   std::string origin_;
   bool norms_include_one_;
+  ThreadPool* pool_ = nullptr;
 };
 
 }  // namespace godwit::checkpoint

@@ -1,5 +1,6 @@
 #include "cli/answer.h"
 
+#include "cli/model_flags.h"
 #include "models/model_bundle.h"
 
 namespace godwit::cli {
@@ -80,6 +81,7 @@ Json to_json(const Answer& answer, const models::ModelBundle& model, bool logpro
   if (answer.stop_match) json["stop"] = *answer.stop_match;
   json["timings"] = json_of(answer.timings);
   json["seed"] = answer.seed;
+  json["math"] = name_of(model.mode);
   if (!logprobs) return json;
   json["logprobs"] = Json::array();
   for (const decode::TokenEvent& event : answer.events) {

@@ -1,16 +1,16 @@
 #include "cli/model_flags.h"
 
 #include "base/error.h"
+#include "base/thread_pool.h"
 #include "hub/model_resolver.h"
+#include "kernels/select.h"
 
 namespace godwit::cli {
 
 void ModelFlags::add_to(CLI::App& verb, bool with_chat) {
   verb.add_option("-m,--model", model, "Folder, .gguf file, hub id or name of a model")
       ->capture_default_str();
-  verb.add_option("--math", math, "Arithmetic")
-      ->check(CLI::IsMember({"reference", "native"}))
-      ->capture_default_str();
+  add_math_flags(verb, math, threads);
   verb.add_option("--kv", kv, "How the KV state is stored: dense, dense:bf16|f16|f32")->capture_default_str();
   verb.add_option("--kv-start", kv_start, "First position that --kv quantizes (needs a quantized --kv)")
       ->check(CLI::NonNegativeNumber);
@@ -26,9 +26,7 @@ models::ModelOptions ModelFlags::options(const CommandContext& context) const {
   if (kv_start)
     fail(ErrorCode::invalid_argument, "cli", "--kv-start {} needs a quantized --kv; {} is stored as it is",
          *kv_start, kv);
-  if (math == "native")
-    fail(ErrorCode::unsupported, "cli",
-         "--math native: the native kernels are not in this build yet; use --math reference");
+  apply_math_flags(math, threads, context.environment, options);
   options.context_length = context_length;
   if (!chat_template.empty()) options.chat_template = chat_template;
   const hub::ResolvedModel found = hub::resolve_model(model, context.environment);
@@ -36,5 +34,29 @@ models::ModelOptions ModelFlags::options(const CommandContext& context) const {
   options.id = found.id;
   return options;
 }
+
+void add_math_flags(CLI::App& verb, std::string& math, std::optional<int>& threads) {
+  verb.add_option("--math", math,
+                  "Arithmetic: auto is native where our kernels serve the model, else reference")
+      ->check(CLI::IsMember({"auto", "reference", "native"}))
+      ->capture_default_str();
+  verb.add_option("--threads", threads,
+                  "Threads of native arithmetic (default: the CPUs this process may use)")
+      ->check(CLI::Range(1, 1024));
+}
+
+void apply_math_flags(const std::string& math, std::optional<int> threads, const Environment& environment,
+                      models::ModelOptions& options) {
+  options.mode.reset();
+  if (math == "native") options.mode = NumericMode::native;
+  if (math == "reference") options.mode = NumericMode::reference;
+  options.threads = threads.value_or(cpu_allowance());
+  if (const auto level = environment.get("GODWIT_CPU_LEVEL")) {
+    options.level = kernels::level_from_name(*level);
+    kernels::kernels_for(options.level);
+  }
+}
+
+std::string_view name_of(NumericMode mode) { return mode == NumericMode::native ? "native" : "reference"; }
 
 }  // namespace godwit::cli

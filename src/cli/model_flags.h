@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "cli/command.h"
 #include "models/model_options.h"
@@ -12,16 +13,25 @@ namespace godwit::cli {
 
 struct ModelFlags {
   std::string model = "smollm2";
-  std::string math = "reference";
+  std::string math = "auto";
   std::string kv = "dense";
   std::optional<int> kv_start;
   std::optional<int> context_length;
+  std::optional<int> threads;
   std::string chat_template;
 
-  // -m, --math, --kv, --kv-start, --ctx; `with_chat` adds --chat-template. The object must outlive the parse.
+  // -m, --math, --threads, --kv, --kv-start, --ctx; `with_chat` adds --chat-template. The object must outlive
+  // the parse.
   void add_to(CLI::App& verb, bool with_chat);
   // Finds the model and checks the rest. Throws Error; opens nothing.
   models::ModelOptions options(const CommandContext& context) const;
 };
+
+void add_math_flags(CLI::App& verb, std::string& math, std::optional<int>& threads);
+// Puts what these flags and GODWIT_CPU_LEVEL say into `options`. Error{invalid_argument} for an unknown
+// level, Error{unsupported} for one that this machine cannot run.
+void apply_math_flags(const std::string& math, std::optional<int> threads, const Environment& environment,
+                      models::ModelOptions& options);
+std::string_view name_of(NumericMode mode);
 
 }  // namespace godwit::cli

@@ -15,8 +15,10 @@
 
 #include "base/error.h"
 #include "cli/command.h"
+#include "cli/model_flags.h"
 #include "decode/engine.h"
 #include "hub/model_resolver.h"
+#include "models/model_bundle.h"
 #include "serve/engine_adapter.h"
 #include "serve/server.h"
 
@@ -28,7 +30,8 @@ struct ServeFlags {
   std::vector<std::string> aliases;
   serve::ServerOptions server;
   std::optional<int> context_length;
-  std::string math = "reference";
+  std::string math = "auto";
+  std::optional<int> threads;
   std::string kv = "dense";
   std::string chat_template;
   std::string port_file;
@@ -106,12 +109,12 @@ Log log_for(const ServeFlags& flags, bool is_terminal) {
 
 models::ModelOptions model_options(const ServeFlags& flags, const CommandContext& context) {
   const hub::ResolvedModel model = hub::resolve_model(flags.model, context.environment);
-  models::ModelOptions options{.path = model.path,
-                               .id = model.id,
-                               .mode = flags.math == "native" ? NumericMode::native : NumericMode::reference,
-                               .kv = cache::parse_kv_policy(flags.kv),
-                               .context_length = flags.context_length,
-                               .chat_template = std::nullopt};
+  models::ModelOptions options;
+  options.path = model.path;
+  options.id = model.id;
+  options.kv = cache::parse_kv_policy(flags.kv);
+  options.context_length = flags.context_length;
+  apply_math_flags(flags.math, flags.threads, context.environment, options);
   if (!flags.chat_template.empty()) options.chat_template = flags.chat_template;
   return options;
 }
@@ -150,7 +153,7 @@ int run_serve(ServeFlags flags, const CommandContext& context) {
   server.start(model, generator);
   write_port_file(flags.port_file, server.port());
   print_line(fmt::format("serving {} on {} (context {}, math {}, kv {})", model.id, server.url(),
-                         model.context_length, flags.math, flags.kv));
+                         model.context_length, name_of(engine.model().mode), flags.kv));
   signals.wait();
   print_line("finishing the answers in progress; press Ctrl-C again to leave at once");
   server.drain(flags.drain_seconds);
@@ -173,9 +176,7 @@ void add_serve(CLI::App& app, CommandContext& context) {
   verb->add_option("--port-file", flags->port_file, "Write the port there once the server is ready");
   verb->add_option("--ctx", flags->context_length, "Most tokens of a prompt and its answer")
       ->check(CLI::PositiveNumber);
-  verb->add_option("--math", flags->math, "Arithmetic")
-      ->check(CLI::IsMember({"reference", "native"}))
-      ->capture_default_str();
+  add_math_flags(*verb, flags->math, flags->threads);
   verb->add_option("--kv", flags->kv, "How the KV state is stored")->capture_default_str();
   verb->add_option("--chat-template", flags->chat_template, "Use this Jinja file instead of the model's own");
   verb->add_option("--api-key", flags->server.api_keys,

@@ -61,7 +61,7 @@ std::optional<TokenEvent> GenerationLoop::advance() {
   const auto done = static_cast<std::size_t>(runner_.position());
   if (done + 1 < prompt.size()) {
     runner_.store(
-        prompt.subspan(done, std::min<std::size_t>(prompt.size() - 1 - done, RowRunner::kChunkTokens)));
+        prompt.subspan(done, std::min<std::size_t>(prompt.size() - 1 - done, runner_.chunk_tokens())));
     return std::nullopt;
   }
 

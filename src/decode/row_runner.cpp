@@ -1,5 +1,6 @@
 #include "decode/row_runner.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
@@ -23,11 +24,48 @@ void RowRunner::run(std::span<const int> tokens, Outputs&& outputs) {
   step.publish();
 }
 
+template <typename Head, typename Use>
+void RowRunner::run_native(std::span<const int> tokens, Head&& head, Use&& use) {
+  const int count = static_cast<int>(tokens.size());
+  const std::array<cache::RowSpan, 1> spans = {cache::RowSpan{&row_, count}};
+  cache::Step step = bundle_.store->plan(spans);
+  const mx::array hidden = bundle_.graph->hidden(mx::array(tokens.begin(), {count}, mx::int32), step);
+  use(bundle_.executor->run(head(hidden)));
+  step.publish();
+}
+
+std::vector<float> RowRunner::native_logits(std::span<const int> tokens) {
+  std::vector<float> rows;
+  for (std::size_t at = 0; at < tokens.size(); at += kNativeChunk)
+    run_native(
+        tokens.subspan(at, std::min(kNativeChunk, tokens.size() - at)),
+        [&](const mx::array& hidden) { return bundle_.graph->logits(hidden); },
+        [&](std::span<const float> values) { rows.insert(rows.end(), values.begin(), values.end()); });
+  return rows;
+}
+
+int RowRunner::native_greedy(int token) {
+  std::int64_t best = -1;
+  run_native(
+      {&token, 1}, [&](const mx::array& hidden) { return bundle_.graph->logits(hidden); },
+      [&](std::span<const float> values) {
+        bundle_.runtime->kernels.argmax({values.data(), static_cast<std::int64_t>(values.size()), &best});
+        if (best < 0 || !std::isfinite(values[static_cast<std::size_t>(best)]))
+          fail(ErrorCode::internal, "sampling", "no token can be chosen: the model's logits hold {}",
+               best < 0 ? "no number" : "no finite largest one");
+      });
+  return static_cast<int>(best);
+}
+
 void RowRunner::store(std::span<const int> tokens) {
+  if (is_native())
+    return run_native(
+        tokens, [](const mx::array& hidden) { return hidden; }, [](std::span<const float>) {});
   run(tokens, [](const mx::array&) { return std::vector<mx::array>(); });
 }
 
 std::vector<float> RowRunner::logits(std::span<const int> tokens) {
+  if (is_native()) return native_logits(tokens);
   std::optional<mx::array> rows;
   run(tokens, [&](const mx::array& hidden) {
     rows = mx::contiguous(mx::astype(bundle_.graph->logits(hidden), mx::float32));
@@ -37,6 +75,7 @@ std::vector<float> RowRunner::logits(std::span<const int> tokens) {
 }
 
 int RowRunner::greedy(int token) {
+  if (is_native()) return native_greedy(token);
   std::optional<OracleGreedy> choice;
   run({&token, 1}, [&](const mx::array& hidden) {
     choice = oracle_greedy(bundle_.graph->logits(hidden));

@@ -1,5 +1,6 @@
-// The forward passes of one row, in the oracle's plan: prompt chunks that only fill the state, then one token
-// at a time. Each call plans, evaluates and publishes one step; if it throws, the row is as it was.
+// The forward passes of one row: prompt chunks that only fill the state, then one token at a time. Each step
+// is planned, evaluated and published; one that throws leaves the row as it was before it. In `reference` the
+// chunks are the oracle's; in `native` any chunks give the same bits.
 #pragma once
 
 #include <span>
@@ -12,23 +13,32 @@ namespace godwit::decode {
 
 class RowRunner {
  public:
-  static constexpr int kChunkTokens = 2048;  // mlx-lm's prefill step
-
   // `bundle` must outlive the runner. Only on the thread that opened it.
   explicit RowRunner(const models::ModelBundle& bundle) : bundle_(bundle), row_(bundle.store->create()) {}
 
   int position() const { return row_.position(); }
-  // Stores a prompt chunk; nothing but the state is evaluated.
+  // The most tokens that one step takes of a prompt.
+  std::size_t chunk_tokens() const { return is_native() ? kNativeChunk : kReferenceChunk; }
+  // Stores a prompt chunk of at most chunk_tokens().
   void store(std::span<const int> tokens);
   // Logits of every token of the span, [tokens, vocabulary] f32.
   std::vector<float> logits(std::span<const int> tokens);
-  // The greedy choice after `token`. Throws Error{internal} when the logits hold NaN or nothing above
-  // -infinity.
+  // The greedy choice after `token`: of the oracle's normalised logits in `reference`, of the raw ones in
+  // `native`. Throws Error{internal} when the logits hold NaN or nothing above -infinity.
   int greedy(int token);
 
  private:
+  static constexpr std::size_t kReferenceChunk = 2048;  // mlx-lm's prefill step
+  static constexpr std::size_t kNativeChunk = 256;
+
+  bool is_native() const { return bundle_.mode == NumericMode::native; }
   template <typename Outputs>
   void run(std::span<const int> tokens, Outputs&& outputs);
+  // One native step: `use` is given the values of `head` over the hidden states.
+  template <typename Head, typename Use>
+  void run_native(std::span<const int> tokens, Head&& head, Use&& use);
+  std::vector<float> native_logits(std::span<const int> tokens);
+  int native_greedy(int token);
 
   const models::ModelBundle& bundle_;
   cache::Row row_;

@@ -30,22 +30,19 @@ cache::LayerNeed layer_need(const Config& config, std::optional<int> window, int
 
 }  // namespace
 
-PreNormBlock::PreNormBlock(const WeightScope& scope, const Config& config, nn::Attention attention,
-                           const nn::GatedMlp::Options& mlp)
-    : attention_norm_(scope / "input_layernorm", config.hidden, config.norm_eps),
-      mlp_norm_(scope / "post_attention_layernorm", config.hidden, config.norm_eps),
-      attention_(std::move(attention)),
-      mlp_(scope / "mlp", mlp) {}
-
-mx::array PreNormBlock::forward(const mx::array& x, const cache::Step& step, cache::LayerState& state) const {
-  const mx::array h = x + attention_(attention_norm_(x), step, state);
-  return h + mlp_(mlp_norm_(h));
+Block pre_norm_block(const WeightScope& scope, const Config& config, nn::Attention attention,
+                     const nn::GatedMlp::Options& mlp) {
+  const auto norm = [&](const char* name) {
+    return nn::RmsNorm(scope / name, config.hidden, config.norm_eps);
+  };
+  return {nn::AttentionBranch({norm("input_layernorm")}, std::move(attention)),
+          nn::MlpBranch({norm("post_attention_layernorm")}, nn::GatedMlp(scope / "mlp", mlp))};
 }
 
-Decoder::Decoder(const WeightScope& root, const Config& config, Options options,
-                 std::vector<std::unique_ptr<Block>> blocks, const std::vector<std::optional<int>>& windows)
-    : embedding_(root / "model.embed_tokens", config.vocabulary, config.hidden, activation_dtype(config)),
-      embedding_scale_(std::move(options.embedding_scale)),
+Decoder::Decoder(const WeightScope& root, const Config& config, Options options, std::vector<Block> blocks,
+                 const std::vector<std::optional<int>>& windows)
+    : embedding_(root / "model.embed_tokens", config.vocabulary, config.hidden, activation_dtype(config),
+                 std::move(options.embedding_scale)),
       blocks_(std::move(blocks)),
       norm_(root / "model.norm", config.hidden, config.norm_eps, options.final_norm),
       head_(options.tied ? embedding_.as_linear()
@@ -57,9 +54,8 @@ Decoder::Decoder(const WeightScope& root, const Config& config, Options options,
 
 mx::array Decoder::hidden(const mx::array& tokens, cache::Step& step) const {
   mx::array h = embedding_(tokens);
-  if (embedding_scale_) h = h * mx::astype(*embedding_scale_, h.dtype());
   for (std::size_t i = 0; i < blocks_.size(); ++i)
-    h = blocks_[i]->forward(h, step, step.layer(static_cast<int>(i)));
+    h = blocks_[i].forward(h, step, step.layer(static_cast<int>(i)));
   return norm_(h);
 }
 

@@ -11,6 +11,7 @@
 #include "checkpoint/weight_store.h"
 #include "models/model.h"
 #include "nn/attention.h"
+#include "nn/branch.h"
 #include "nn/embedding.h"
 #include "nn/linear.h"
 #include "nn/mlp.h"
@@ -19,25 +20,18 @@
 namespace godwit::models {
 
 // One layer of the residual stream: [tokens, hidden] -> [tokens, hidden].
-class Block {
- public:
-  virtual ~Block() = default;
-  virtual mx::array forward(const mx::array& x, const cache::Step& step, cache::LayerState& state) const = 0;
+struct Block {
+  nn::AttentionBranch attention;
+  nn::MlpBranch mlp;
+
+  mx::array forward(const mx::array& x, const cache::Step& step, cache::LayerState& state) const {
+    return mlp(attention(x, step, state));
+  }
 };
 
 // x + attention(norm(x)), then x + mlp(norm(x)).
-class PreNormBlock final : public Block {
- public:
-  PreNormBlock(const checkpoint::WeightScope& scope, const checkpoint::Config& config,
-               nn::Attention attention, const nn::GatedMlp::Options& mlp);
-  mx::array forward(const mx::array& x, const cache::Step& step, cache::LayerState& state) const override;
-
- private:
-  nn::RmsNorm attention_norm_;
-  nn::RmsNorm mlp_norm_;
-  nn::Attention attention_;
-  nn::GatedMlp mlp_;
-};
+Block pre_norm_block(const checkpoint::WeightScope& scope, const checkpoint::Config& config,
+                     nn::Attention attention, const nn::GatedMlp::Options& mlp);
 
 class Decoder final : public Model {
  public:
@@ -49,7 +43,7 @@ class Decoder final : public Model {
   // Reads model.embed_tokens, model.norm and, untied, lm_head. `blocks` and `windows` have one entry per
   // layer.
   Decoder(const checkpoint::WeightScope& root, const checkpoint::Config& config, Options options,
-          std::vector<std::unique_ptr<Block>> blocks, const std::vector<std::optional<int>>& windows);
+          std::vector<Block> blocks, const std::vector<std::optional<int>>& windows);
 
   cache::StateNeeds state_needs() const override { return needs_; }
   mx::array hidden(const mx::array& tokens, cache::Step& step) const override;
@@ -57,8 +51,7 @@ class Decoder final : public Model {
 
  private:
   nn::Embedding embedding_;
-  std::optional<mx::array> embedding_scale_;
-  std::vector<std::unique_ptr<Block>> blocks_;
+  std::vector<Block> blocks_;
   nn::RmsNorm norm_;
   nn::Linear head_;
   cache::StateNeeds needs_;

@@ -17,40 +17,19 @@ using checkpoint::WeightScope;
 
 constexpr auto kGain = nn::NormGain::one_plus_weight;
 
-// The residual sum; in f16 it is formed in f32 and clipped, because the stream of this family leaves f16's
-// range.
-mx::array add_clipped(const mx::array& x, const mx::array& y) {
-  if (x.dtype() != mx::float16) return x + y;
-  const mx::array bound(65504.0f);
-  const mx::array sum = mx::astype(x, mx::float32) + mx::astype(y, mx::float32);
-  return mx::astype(mx::clip(sum, mx::negative(bound), bound), mx::float16);
+Block sandwich_block(const WeightScope& scope, const Config& config, nn::Attention attention) {
+  const auto norm = [&](const char* name) {
+    return nn::RmsNorm(scope / name, config.hidden, config.norm_eps, kGain);
+  };
+  const nn::GatedMlp::Options mlp = {.hidden = config.hidden,
+                                     .intermediate = config.intermediate,
+                                     .activation = nn::Activation::gelu_approx};
+  constexpr auto kSum = nn::ResidualSum::clipped_f16;
+  return {nn::AttentionBranch({norm("input_layernorm"), norm("post_attention_layernorm"), kSum},
+                              std::move(attention)),
+          nn::MlpBranch({norm("pre_feedforward_layernorm"), norm("post_feedforward_layernorm"), kSum},
+                        nn::GatedMlp(scope / "mlp", mlp))};
 }
-
-class SandwichBlock final : public Block {
- public:
-  SandwichBlock(const WeightScope& scope, const Config& config, nn::Attention attention)
-      : before_attention_(scope / "input_layernorm", config.hidden, config.norm_eps, kGain),
-        after_attention_(scope / "post_attention_layernorm", config.hidden, config.norm_eps, kGain),
-        before_mlp_(scope / "pre_feedforward_layernorm", config.hidden, config.norm_eps, kGain),
-        after_mlp_(scope / "post_feedforward_layernorm", config.hidden, config.norm_eps, kGain),
-        attention_(std::move(attention)),
-        mlp_(scope / "mlp", {.hidden = config.hidden,
-                             .intermediate = config.intermediate,
-                             .activation = nn::Activation::gelu_approx}) {}
-
-  mx::array forward(const mx::array& x, const cache::Step& step, cache::LayerState& state) const override {
-    const mx::array h = add_clipped(x, after_attention_(attention_(before_attention_(x), step, state)));
-    return add_clipped(h, after_mlp_(mlp_(before_mlp_(h))));
-  }
-
- private:
-  nn::RmsNorm before_attention_;
-  nn::RmsNorm after_attention_;
-  nn::RmsNorm before_mlp_;
-  nn::RmsNorm after_mlp_;
-  nn::Attention attention_;
-  nn::GatedMlp mlp_;
-};
 
 // The window of each layer: none on every n-th.
 std::vector<std::optional<int>> windows_of(const Config& config) {
@@ -89,11 +68,11 @@ std::unique_ptr<Model> make(const WeightScope& root, const Config& config) {
   const nn::Rope full(positions);
   const nn::Rope sliding(sliding_rope(config));
 
-  std::vector<std::unique_ptr<Block>> blocks;
+  std::vector<Block> blocks;
   for (const std::optional<int>& window : windows) {
     const WeightScope layer = layer_scope(root, static_cast<int>(blocks.size()));
-    blocks.push_back(std::make_unique<SandwichBlock>(
-        layer, config, nn::Attention(layer / "self_attn", attention, window ? sliding : full)));
+    blocks.push_back(sandwich_block(layer, config,
+                                    nn::Attention(layer / "self_attn", attention, window ? sliding : full)));
   }
   Decoder::Options options = {.tied = !(root / "lm_head").has("weight"),
                               .final_norm = kGain,

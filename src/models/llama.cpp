@@ -46,11 +46,10 @@ std::unique_ptr<Model> make(const WeightScope& root, const Config& config) {
   mlp.bias = config.mlp_bias;
   const nn::Rope rope(rope_options(config, &root));
 
-  std::vector<std::unique_ptr<Block>> blocks;
+  std::vector<Block> blocks;
   for (int i = 0; i < config.layers; ++i) {
     const WeightScope layer = layer_scope(root, i);
-    blocks.push_back(std::make_unique<PreNormBlock>(
-        layer, config, nn::Attention(layer / "self_attn", attention, rope), mlp));
+    blocks.push_back(pre_norm_block(layer, config, nn::Attention(layer / "self_attn", attention, rope), mlp));
   }
   return std::make_unique<Decoder>(root, config, Decoder::Options{.tied = tied(config)}, std::move(blocks),
                                    windows);

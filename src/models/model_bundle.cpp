@@ -17,7 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 
 void check_options(const ModelOptions& options) {
-  cache::StateStore::require_supported(options.mode);
   if (options.context_length && *options.context_length <= 0)
     fail(ErrorCode::invalid_argument, "models", "a context of {} tokens; at least 1 is needed",
          *options.context_length);
@@ -42,10 +41,41 @@ int limited_context(const ModelOptions& options, const checkpoint::Config& confi
 
 void load_graph(ModelBundle& bundle, const checkpoint::Checkpoint& checkpoint, const Family& family) {
   const auto weights = checkpoint.weights(family.rules(checkpoint.config()));
+  if (bundle.runtime) weights->pack_with(bundle.runtime->pool);
   bundle.graph = family.make(checkpoint::WeightScope(weights, ""), checkpoint.config());
   weights->audit();
-  bundle.store = std::make_unique<cache::StateStore>(bundle.graph->state_needs(), bundle.options.kv,
-                                                     bundle.options.mode);
+  bundle.store =
+      std::make_unique<cache::StateStore>(bundle.graph->state_needs(), bundle.options.kv, bundle.mode);
+}
+
+void load_native(ModelBundle& bundle, const checkpoint::Checkpoint& checkpoint, const Family& family) {
+  bundle.mode = NumericMode::native;
+  bundle.runtime = std::make_unique<ops::NativeRuntime>(bundle.options.level, bundle.options.threads);
+  bundle.executor = std::make_unique<ops::Executor>(*bundle.runtime);
+  load_graph(bundle, checkpoint, family);
+}
+
+void load_reference(ModelBundle& bundle, const checkpoint::Checkpoint& checkpoint, const Family& family) {
+  bundle.mode = NumericMode::reference;
+  bundle.graph.reset();
+  bundle.executor.reset();
+  bundle.runtime.reset();
+  load_graph(bundle, checkpoint, family);
+}
+
+void load(ModelBundle& bundle, const checkpoint::Checkpoint& checkpoint, const Family& family,
+          const Log& log) {
+  const std::optional<NumericMode> asked = bundle.options.mode;
+  if (asked == NumericMode::reference) return load_reference(bundle, checkpoint, family);
+  try {
+    load_native(bundle, checkpoint, family);
+    log.info("math: native ({}, {} threads)", kernels::level_name(bundle.options.level),
+             bundle.options.threads);
+  } catch (const Error& error) {
+    if (asked || error.code() != ErrorCode::unsupported) throw;
+    log.info("math: reference, because native cannot serve this model: {}", error.what());
+    load_reference(bundle, checkpoint, family);
+  }
 }
 
 void take_text(ModelBundle& bundle, BundleText text) {
@@ -71,7 +101,7 @@ std::unique_ptr<ModelBundle> ModelBundle::open(const ModelOptions& options, cons
   bundle->config = config;
   bundle->context_length = limited_context(options, config, log);
   bundle->vocabulary = config.vocabulary;
-  translate_mx_errors("models", [&] { load_graph(*bundle, checkpoint, family); });
+  translate_mx_errors("models", [&] { load(*bundle, checkpoint, family, log); });
   take_text(*bundle, load_text(checkpoint, options));
   return bundle;
 }

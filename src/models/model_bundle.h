@@ -15,6 +15,7 @@
 #include "checkpoint/config.h"
 #include "models/model.h"
 #include "models/model_options.h"
+#include "ops/executor.h"
 #include "text/chat_template.h"
 #include "text/tokenizer.h"
 
@@ -27,6 +28,9 @@ class ModelBundle {
 
   ModelOptions options;
   checkpoint::Config config;
+  NumericMode mode = NumericMode::reference;    // the one that was opened
+  std::unique_ptr<ops::NativeRuntime> runtime;  // `native` only, with the executor over it
+  std::unique_ptr<ops::Executor> executor;
   std::unique_ptr<Model> graph;
   std::unique_ptr<cache::StateStore> store;
   std::optional<text::Tokenizer> tokenizer;         // absent: only token prompts can be served

@@ -19,11 +19,11 @@ std::unique_ptr<Model> make(const WeightScope& root, const Config& config) {
   attention.qkv_bias = true;
   const nn::Rope rope(rope_options(config, &root));
 
-  std::vector<std::unique_ptr<Block>> blocks;
+  std::vector<Block> blocks;
   for (int i = 0; i < config.layers; ++i) {
     const WeightScope layer = layer_scope(root, i);
-    blocks.push_back(std::make_unique<PreNormBlock>(
-        layer, config, nn::Attention(layer / "self_attn", attention, rope), mlp_options(config)));
+    blocks.push_back(pre_norm_block(layer, config, nn::Attention(layer / "self_attn", attention, rope),
+                                    mlp_options(config)));
   }
   // Configs name a sliding_window; the oracle reads every layer in full.
   const std::vector<std::optional<int>> windows(blocks.size());

@@ -30,11 +30,11 @@ std::unique_ptr<Model> make(const WeightScope& root, const Config& config) {
   positions.traditional = false;
   const nn::Rope rope(positions);
 
-  std::vector<std::unique_ptr<Block>> blocks;
+  std::vector<Block> blocks;
   for (int i = 0; i < config.layers; ++i) {
     const WeightScope layer = layer_scope(root, i);
-    blocks.push_back(std::make_unique<PreNormBlock>(
-        layer, config, nn::Attention(layer / "self_attn", attention, rope), mlp_options(config)));
+    blocks.push_back(pre_norm_block(layer, config, nn::Attention(layer / "self_attn", attention, rope),
+                                    mlp_options(config)));
   }
   const std::vector<std::optional<int>> windows(blocks.size());
   return std::make_unique<Decoder>(root, config, Decoder::Options{.tied = is_tied}, std::move(blocks),

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/error.h"
 #include "base/mx_ops.h"
 
 namespace godwit::nn {
@@ -22,6 +23,28 @@ mx::array Attention::heads(const Linear& projection, const std::optional<RmsNorm
                            int count) const {
   const mx::array y = mx::reshape(projection(x), {x.shape(0), count, options_.head_dim});
   return norm ? (*norm)(y) : y;
+}
+
+ops::AttentionPlan Attention::plan() const {
+  if (options_.soft_cap != 0.0f)
+    fail(ErrorCode::unsupported, "attention", "native attention has no soft cap ({})", options_.soft_cap);
+  ops::AttentionPlan plan{.heads = options_.heads,
+                          .kv_heads = options_.kv_heads,
+                          .head_dim = options_.head_dim,
+                          .scale = static_cast<float>(options_.scale),
+                          .before = {},
+                          .q = q_.native(),
+                          .k = k_.native(),
+                          .v = v_.native(),
+                          .o = o_.native(),
+                          .q_norm = {},
+                          .k_norm = {},
+                          .rope = {},
+                          .after = {}};
+  if (q_norm_) plan.q_norm = q_norm_->plan();
+  if (k_norm_) plan.k_norm = k_norm_->plan();
+  if (rope_) plan.rope = rope_->plan();
+  return plan;
 }
 
 mx::array Attention::operator()(const mx::array& x, const cache::Step& step, cache::LayerState& state) const {

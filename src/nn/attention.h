@@ -10,6 +10,7 @@
 #include "nn/linear.h"
 #include "nn/norm.h"
 #include "nn/rope.h"
+#include "ops/native_branch.h"
 
 namespace godwit::nn {
 
@@ -30,6 +31,11 @@ class Attention {
   // Reads scope.{q_proj, k_proj, v_proj, o_proj} and, with a q/k norm, scope.{q_norm, k_norm} [head_dim].
   // Without a rope, positions are not encoded.
   Attention(const checkpoint::WeightScope& scope, const Options& options, std::optional<Rope> rope);
+
+  // What a fused primitive takes, but the norms around the branch. Error{unsupported} naming what our kernels
+  // cannot do.
+  ops::AttentionPlan plan() const;
+  bool is_native() const { return q_.is_native(); }
 
   // x [tokens, hidden] -> [tokens, hidden]
   mx::array operator()(const mx::array& x, const cache::Step& step, cache::LayerState& state) const;

@@ -1,6 +1,10 @@
 #include "nn/embedding.h"
 
+#include <utility>
+
 #include "base/mx_ops.h"
+#include "nn/native_values.h"
+#include "ops/native_layers.h"
 
 namespace godwit::nn {
 namespace {
@@ -24,14 +28,22 @@ mx::array dequantized_rows(const Weight& w, const mx::array& tokens, const std::
 }  // namespace
 
 Embedding::Embedding(const checkpoint::WeightScope& scope, int vocabulary, int dims,
-                     std::optional<mx::Dtype> output)
-    : weight_(scope.matrix(vocabulary, dims)), output_(output) {}
+                     std::optional<mx::Dtype> output, std::optional<mx::array> scale)
+    : weight_(scope.matrix(vocabulary, dims)), output_(output), scale_(std::move(scale)) {
+  if (scale_) native_scale_ = native_values(*scale_)[0];
+}
 
 mx::array Embedding::operator()(const mx::array& tokens) const {
+  if (weight_.kind == WeightKind::packed) return ops::native_embedding(tokens, weight_.packed, native_scale_);
+  const mx::array h = rows(tokens);
+  return scale_ ? h * mx::astype(*scale_, h.dtype()) : h;
+}
+
+mx::array Embedding::rows(const mx::array& tokens) const {
   if (weight_.kind == WeightKind::blocks) return weight_.take_rows(tokens).dequantize(dtype());
-  const mx::array rows = weight_.kind == WeightKind::dense ? mx::take(weight_.data, tokens, 0)
-                                                           : dequantized_rows(weight_, tokens, output_);
-  return output_ ? mx::astype(rows, *output_) : rows;
+  const mx::array values = weight_.kind == WeightKind::dense ? mx::take(weight_.data, tokens, 0)
+                                                             : dequantized_rows(weight_, tokens, output_);
+  return output_ ? mx::astype(values, *output_) : values;
 }
 
 mx::Dtype Embedding::dtype() const {
@@ -46,6 +58,7 @@ mx::Dtype Embedding::dtype() const {
     case WeightKind::nvfp4:
       return mx::bfloat16;  // MLX's default for scales without a float dtype
     case WeightKind::blocks:
+    case WeightKind::packed:
       break;
   }
   return mx::float32;

@@ -12,8 +12,9 @@ namespace godwit::nn {
 class Embedding {
  public:
   // `output`: the dtype of the activations that start here. Absent: what the file implies, as mlx-lm does.
+  // `scale`, a scalar, is multiplied in after a cast to that dtype.
   Embedding(const checkpoint::WeightScope& scope, int vocabulary, int dims,
-            std::optional<mx::Dtype> output = {});
+            std::optional<mx::Dtype> output = {}, std::optional<mx::array> scale = {});
 
   // tokens i32 [n], each below the vocabulary -> [n, dims]
   mx::array operator()(const mx::array& tokens) const;
@@ -24,9 +25,12 @@ class Embedding {
 
  private:
   mx::Dtype dtype() const;
+  mx::array rows(const mx::array& tokens) const;
 
   checkpoint::Weight weight_;
   std::optional<mx::Dtype> output_;
+  std::optional<mx::array> scale_;
+  float native_scale_ = 1.0f;
 };
 
 }  // namespace godwit::nn

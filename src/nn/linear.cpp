@@ -1,6 +1,8 @@
 #include "nn/linear.h"
 
 #include "base/mx_ops.h"
+#include "nn/native_values.h"
+#include "ops/native_layers.h"
 
 namespace godwit::nn {
 namespace {
@@ -23,10 +25,19 @@ mx::array dense_product(const mx::array& x, const mx::array& w, const std::optio
 Linear::Linear(const checkpoint::WeightScope& scope, int inputs, int outputs, bool bias)
     : weight_(scope.matrix(outputs, inputs)) {
   if (bias) bias_ = scope.dense("bias", {outputs});
+  take_native();
+}
+
+void Linear::take_native() {
+  if (weight_.kind != WeightKind::packed) return;
+  native_ = std::make_shared<ops::PackedLinear>(
+      ops::PackedLinear{weight_.packed, bias_ ? native_values(*bias_) : std::vector<float>()});
 }
 
 mx::array Linear::operator()(const mx::array& x) const {
   switch (weight_.kind) {
+    case WeightKind::packed:
+      return ops::native_linear(x, native_);
     case WeightKind::dense:
       return dense_product(x, weight_.data, bias_);
     case WeightKind::blocks:  // no MLX layout: exact values, formed for this use and dropped after it

@@ -5,6 +5,7 @@
 #include "checkpoint/weight_scope.h"
 #include "nn/activations.h"
 #include "nn/linear.h"
+#include "ops/native_branch.h"
 
 namespace godwit::nn {
 
@@ -19,6 +20,11 @@ class GatedMlp {
   // Reads scope.{gate_proj, up_proj, down_proj}.
   GatedMlp(const checkpoint::WeightScope& scope, const Options& options);
   mx::array operator()(const mx::array& x) const;
+
+  // What a fused primitive takes, but the norms around the branch. Error{unsupported} naming a gate that our
+  // kernels lack.
+  ops::MlpPlan plan() const;
+  bool is_native() const { return gate_.is_native(); }
 
  private:
   Linear gate_;

@@ -1,10 +1,12 @@
 // Normalisation over the last axis, on MLX's fast forms.
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include "base/mx.h"
 #include "checkpoint/weight_scope.h"
+#include "ops/native_layers.h"
 
 namespace godwit::nn {
 
@@ -19,10 +21,13 @@ class RmsNorm {
   // that stores the sum already (GGUF) is taken as it is.
   RmsNorm(const checkpoint::WeightScope& scope, int dims, double eps, NormGain gain = NormGain::weight);
   mx::array operator()(const mx::array& x) const;
+  // For a fused primitive.
+  ops::NormPlan plan() const;
 
  private:
   mx::array weight_;
   float eps_;
+  std::shared_ptr<const ops::NormPlan> native_;  // in `native` mode
 };
 
 class LayerNorm {

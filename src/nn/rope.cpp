@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/mx_ops.h"
+#include "nn/native_values.h"
 #include "nn/rope_periods.h"
 
 namespace godwit::nn {
@@ -56,6 +57,22 @@ Rope::Rope(const Options& options)
   }
   if (options.period_factors)
     periods_ = (periods_ ? *periods_ : plain_periods(dims_, base_)) * *options.period_factors;
+}
+
+ops::RopePlan Rope::plan() const {
+  const char* missing = traditional_          ? "pairs of neighbours (rope_traditional)"
+                        : dynamic_factor_     ? "a base that follows the length (dynamic)"
+                        : input_scale_ != 1.0 ? "a factor on the rotated part (yarn, longrope)"
+                                              : nullptr;
+  if (missing != nullptr) fail(ErrorCode::unsupported, "rope", "native mode does not turn {}", missing);
+  ops::RopePlan plan{.dims = dims_, .inverse_frequencies = {}};
+  const std::vector<float> periods = periods_ ? native_values(*periods_) : std::vector<float>();
+  for (int i = 0; i < dims_ / 2; ++i) {
+    const double turned =
+        periods_ ? 1.0 / double{periods[static_cast<std::size_t>(i)]} : std::pow(base_, -2.0 * i / dims_);
+    plan.inverse_frequencies.push_back(turned * double{position_scale_});
+  }
+  return plan;
 }
 
 float Rope::base_at(int total) const {

@@ -11,6 +11,7 @@
 #include "base/mx.h"
 #include "cache/state.h"
 #include "checkpoint/config.h"
+#include "ops/native_branch.h"
 
 namespace godwit::nn {
 
@@ -33,6 +34,10 @@ class Rope {
   mx::array operator()(const mx::array& x, const cache::Step& step) const {
     return (*this)(x, step.row_offsets(), step.row_tokens());
   }
+
+  // The rotation of native primitives. Error{unsupported} naming what they do not turn: pairs of neighbours,
+  // a base that follows the length, a factor on the rotated part.
+  ops::RopePlan plan() const;
 
   // The vector of periods; absent in the base form.
   const std::optional<mx::array>& periods() const { return periods_; }

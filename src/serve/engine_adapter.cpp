@@ -25,7 +25,7 @@ class JobSource final : public TokenSource {
 // Changes whenever the numbers may: another model, mode or KV codec.
 std::string fingerprint_of(const models::ModelBundle& bundle) {
   const std::string identity =
-      fmt::format("{}\n{}\n{}\n{}", bundle.options.id, static_cast<int>(bundle.options.mode),
+      fmt::format("{}\n{}\n{}\n{}", bundle.options.id, static_cast<int>(bundle.mode),
                   cache::to_string(bundle.options.kv), dump_json(bundle.config.raw));
   Sha256 hash;
   hash.update(std::as_bytes(std::span(identity.data(), identity.size())));

@@ -1,0 +1,49 @@
+#include <utility>
+
+#include "base/error.h"
+#include "ops/native_branch.h"
+#include "ops/residual.h"
+
+namespace godwit::ops {
+namespace {
+
+class NativeMlp final : public NativePrimitive {
+ public:
+  explicit NativeMlp(std::shared_ptr<const MlpPlan> plan) : plan_(std::move(plan)) {}
+  const char* name() const override { return "NativeMlp"; }
+
+  void run(const NativeCall& call) const override {
+    NativeRuntime& runtime = call.runtime;
+    const std::int64_t n = plan_->gate.outputs();
+    const auto x = normalized_input(call, plan_->before);
+    const auto gate = runtime.scratch.take<float>(call.tokens * n);
+    const auto up = runtime.scratch.take<float>(call.tokens * n);
+    const Product products[] = {{plan_->gate, gate.data(), n}, {plan_->up, up.data(), n}};
+    multiply(runtime, x, call.tokens, products);
+    runtime.share(call.tokens, [&](std::int64_t begin, std::int64_t end) {
+      runtime.kernels.gated({.activation = plan_->activation,
+                             .gate = gate.data() + begin * n,
+                             .up = up.data() + begin * n,
+                             .y = gate.data() + begin * n,
+                             .rows = end - begin,
+                             .n = n,
+                             .gate_stride = n,
+                             .up_stride = n,
+                             .y_stride = n});
+    });
+    add_branch(call, gate.data(), plan_->down, plan_->after);
+  }
+
+ private:
+  std::shared_ptr<const MlpPlan> plan_;
+};
+
+}  // namespace
+
+mx::array mlp_branch(const mx::array& x, std::shared_ptr<const MlpPlan> plan) {
+  const std::int64_t hidden = plan->gate.inputs();
+  GODWIT_CHECK(x.ndim() == 2 && x.shape(1) == hidden, "{} inputs, rows of {}", hidden, x.shape(-1));
+  return native_node(x, hidden, std::make_shared<NativeMlp>(std::move(plan)));
+}
+
+}  // namespace godwit::ops

@@ -1,0 +1,88 @@
+#include "ops/packed_matrix.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace godwit::ops {
+namespace {
+
+// A single row walks four bands at once, so bands are shared out by fours.
+constexpr std::int64_t kBandsTogether = 4;
+
+void prepare_bias(const NativeRuntime& runtime, const Product& product, std::int64_t rows) {
+  const std::vector<float>& bias = product.layer.bias;
+  if (bias.empty()) return;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    float* const y = product.y + row * product.y_stride;
+    if (product.adds) {
+      runtime.kernels.add({y, bias.data(), y, product.layer.outputs()});
+    } else {
+      std::copy(bias.begin(), bias.end(), y);
+    }
+  }
+}
+
+}  // namespace
+
+PackedMatrix::PackedMatrix(const kernels::PackedShape& shape, std::span<const std::byte> gguf,
+                           ThreadPool& pool)
+    : shape_(shape), bytes_(static_cast<std::size_t>(kernels::packed_bytes(shape))) {
+  const std::int64_t bands = kernels::band_count(shape);
+  const std::int64_t pieces = std::min<std::int64_t>(bands, 64);
+  pool.run(static_cast<int>(pieces), [&](int piece) {
+    kernels::pack_bands(shape, gguf.data(), bytes_.data(), bands * piece / pieces,
+                        bands * (piece + 1) / pieces);
+  });
+}
+
+kernels::Activations quantize(NativeRuntime& runtime, const float* x, std::int64_t rows, std::int64_t n) {
+  const std::int64_t groups = n / kernels::kActivationGroup;
+  const auto values = runtime.scratch.take<std::int8_t>(rows * n);
+  const auto scales = runtime.scratch.take<float>(rows * groups);
+  const auto sums = runtime.scratch.take<float>(rows * groups);
+  const auto half_sums = runtime.scratch.take<std::int32_t>(rows * groups * 2);
+  runtime.share(rows, [&](std::int64_t begin, std::int64_t end) {
+    runtime.kernels.quantize_rows({.x = x + begin * n,
+                                   .rows = end - begin,
+                                   .n = n,
+                                   .x_stride = n,
+                                   .values = values.data() + begin * n,
+                                   .scales = scales.data() + begin * groups,
+                                   .sums = sums.data() + begin * groups,
+                                   .half_sums = half_sums.data() + begin * groups * 2});
+  });
+  return {values.data(), scales.data(), sums.data(), half_sums.data()};
+}
+
+void multiply(NativeRuntime& runtime, const kernels::Activations& x, std::int64_t rows,
+              std::span<const Product> products) {
+  std::int64_t units = 0;  // of four bands, over all products
+  for (const Product& product : products) {
+    prepare_bias(runtime, product, rows);
+    units += (kernels::band_count(product.layer.matrix->shape()) + kBandsTogether - 1) / kBandsTogether;
+  }
+  runtime.share(units, [&](std::int64_t begin, std::int64_t end) {
+    std::int64_t first = 0;
+    for (const Product& product : products) {
+      const PackedMatrix& matrix = *product.layer.matrix;
+      const std::int64_t bands = kernels::band_count(matrix.shape());
+      const std::int64_t last = first + (bands + kBandsTogether - 1) / kBandsTogether;
+      const std::int64_t from = std::max(begin, first), to = std::min(end, last);
+      if (from < to)
+        runtime.kernels.quant_matmul({.shape = matrix.shape(),
+                                      .packed = matrix.data(),
+                                      .x = x,
+                                      .y = product.y,
+                                      .y_stride = product.y_stride,
+                                      .m_begin = 0,
+                                      .m_end = rows,
+                                      .band_begin = (from - first) * kBandsTogether,
+                                      .band_end = std::min((to - first) * kBandsTogether, bands),
+                                      .accumulate = product.adds || !product.layer.bias.empty()});
+      first = last;
+    }
+  });
+}
+
+}  // namespace godwit::ops
