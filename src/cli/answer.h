@@ -27,8 +27,8 @@ struct Answer {
 Answer follow(decode::Engine& engine, decode::GenerationRequest request, InterruptGuard& interrupts,
               const std::function<void(std::string_view)>& show);
 
-// {text, tokens, prompt_tokens, finish_reason, timings, seed, math, logprobs when asked}: docs/cli.md. `text` is
-// null for a model without a tokenizer.
+// {text, tokens, prompt_tokens, finish_reason, timings, seed, math, logprobs when asked}: docs/cli.md. `text`
+// is null for a model without a tokenizer.
 Json to_json(const Answer& answer, const models::ModelBundle& model, bool logprobs);
 
 }  // namespace godwit::cli

@@ -10,10 +10,12 @@ void add_chat(CLI::App& app, CommandContext& context);
 void add_eval(CLI::App& app, CommandContext& context);
 void add_get(CLI::App& app, CommandContext& context);
 void add_ls(CLI::App& app, CommandContext& context);
+void add_bench(CLI::App& app, CommandContext& context);
 void add_serve(CLI::App& app, CommandContext& context);
 
 std::span<const AddVerb> verbs() {
-  static const std::vector<AddVerb> table = {add_generate, add_chat, add_serve, add_get, add_ls, add_eval};
+  static const std::vector<AddVerb> table = {add_generate, add_chat, add_serve, add_get,
+                                             add_ls,       add_eval, add_bench};
   return table;
 }
 

@@ -68,11 +68,19 @@ TEST(OpeningAModel, OptionsThatCannotBeServedAreRefusedFirst) {
   const auto refused = [&](ErrorCode code, const std::function<void(ModelOptions&)>& change) {
     return message_of(code, [&] { checkpoint.open(change); });
   };
-  EXPECT_TRUE(
-      names(refused(ErrorCode::unsupported, [](auto& o) { o.mode = NumericMode::native; }), {"native"}));
   for (const int context : {0, -5})
     EXPECT_TRUE(names(refused(ErrorCode::invalid_argument, [&](auto& o) { o.context_length = context; }),
                       {std::to_string(context)}));
+}
+
+TEST(OpeningAModel, NativeModeNamesTheTensorItCannotMultiplyByAndAutoTakesReference) {
+  const TinyCheckpoint checkpoint;
+  EXPECT_TRUE(names(message_of(ErrorCode::unsupported,
+                               [&] { checkpoint.open([](auto& o) { o.mode = NumericMode::native; }); }),
+                    {"layers.0.self_attn.q_proj.weight", "F32", "native"}));
+  const auto model = checkpoint.open([](auto& o) { o.mode.reset(); });
+  EXPECT_EQ(model->mode, NumericMode::reference);
+  EXPECT_EQ(model->executor, nullptr);
 }
 
 TEST(OpeningAModel, TheContextIsThatOfTheModelOrTheLowerOneAskedFor) {

@@ -17,14 +17,14 @@ _home = tempfile.TemporaryDirectory()
 ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": _home.name, "LC_ALL": "C.UTF-8"}
 
 
-def run(*arguments, stdin=b"", **options):
-    """The finished process; stdout and stderr are bytes."""
+def run(*arguments, stdin=b"", environment=None, **options):
+    """The finished process; stdout and stderr are bytes. `environment` adds variables."""
     return subprocess.run(
         [BINARY, *arguments],
         input=stdin,
         stdout=options.pop("stdout", subprocess.PIPE),
         stderr=subprocess.PIPE,
-        env=ENVIRONMENT,
+        env=ENVIRONMENT | (environment or {}),
         timeout=TIMEOUT_S,
         **options,
     )

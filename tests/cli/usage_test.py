@@ -5,12 +5,12 @@ import unittest
 
 from program import CHAIN, run
 
-VERBS = [("generate",), ("chat",), ("serve",), ("get",), ("ls",), ("eval",), ("eval", "logits")]
+VERBS = [("generate",), ("chat",), ("serve",), ("get",), ("ls",), ("eval",), ("eval", "logits"), ("bench",)]
 
 
 class Usage(unittest.TestCase):
-    def refused(self, *arguments, code=2, says):
-        done = run(*arguments)
+    def refused(self, *arguments, code=2, says, environment=None):
+        done = run(*arguments, environment=environment)
         self.assertEqual(done.returncode, code, (arguments, done.stderr))
         self.assertEqual(done.stdout, b"", arguments)
         self.assertIn(says, done.stderr.decode(), arguments)
@@ -79,10 +79,15 @@ class Usage(unittest.TestCase):
             self.refused("generate", "-m", CHAIN, "--tokens", text, says="is not a token id")
 
     def test_what_this_build_does_not_have_is_said_and_not_replaced(self):
-        self.refused("generate", "-m", CHAIN, "-p", "x", "--math", "native", code=1, says="native kernels are not in this build")
+        self.refused("generate", "-m", CHAIN, "-p", "x", "--math", "native", code=1, says="no native kernel")
         self.refused("generate", "-m", CHAIN, "-p", "x", "--kv", "turbo:4:4", code=1, says="dense")
         self.refused("generate", "-m", CHAIN, "-p", "x", "--kv-start", "5", says="--kv-start 5 needs a quantized --kv")
-        self.refused("generate", "-m", CHAIN, "-p", "x", "--threads", "2", says="unknown flag '--threads'")
+        self.refused("generate", "-m", CHAIN, "-p", "x", "--draft", "ngram", says="unknown flag '--draft'")
+
+    def test_threads_and_the_level_of_the_kernels(self):
+        self.refused("generate", "-m", CHAIN, "-p", "x", "--threads", "0", says="--threads")
+        level = {"GODWIT_CPU_LEVEL": "sse9"}
+        self.refused("generate", "-m", CHAIN, "-p", "x", says="unknown level 'sse9'", environment=level)
 
 
 if __name__ == "__main__":

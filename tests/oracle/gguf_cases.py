@@ -73,6 +73,7 @@ def all_cases() -> list[GgufCase]:
         GgufCase("gguf-qwen2-q5", "qwen2", _QWEN2, {"*": Type.Q5_0, "attn_v": Type.Q5_1, "ffn_down": Type.Q8_0}),
         GgufCase("gguf-qwen2-q4_k_m", "qwen2", _QWEN2 | {"tie_word_embeddings": False}, _K_M | {"output": Type.Q8_0}),
         GgufCase("gguf-qwen3-q5_k_m", "qwen3", _QWEN3, {"*": Type.Q5_K, "attn_v": Type.Q6_K, "token_embd": Type.Q6_K}),
+        GgufCase("gguf-qwen3-q4_k_m", "qwen3", _QWEN3, _K_M),
         GgufCase(
             "gguf-qwen3-rare",
             "qwen3",

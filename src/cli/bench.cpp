@@ -1,0 +1,157 @@
+// godwit bench: how fast a model reads a prompt and makes tokens, as medians of several rounds in one
+// process.
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "cli/answer.h"
+#include "cli/command.h"
+#include "cli/model_flags.h"
+#include "decode/engine.h"
+#include "kernels/select.h"
+#include "models/model_bundle.h"
+
+namespace godwit::cli {
+namespace {
+
+struct BenchFlags {
+  ModelFlags model;
+  int prompt = 512;
+  int generate = 128;
+  int repeats = 3;
+  std::string against;  // a second --math, measured after the first; empty: none
+  bool json = false;
+};
+
+struct Speed {
+  double prefill = 0, decode = 0;  // tokens per second
+};
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// "model name" of the first processor; empty where the system does not say.
+std::string processor_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("model name")) return line.substr(std::min(line.find(':') + 2, line.size()));
+  return "";
+}
+
+// The most memory this process has held so far.
+std::int64_t peak_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+#if defined(__APPLE__)
+  return usage.ru_maxrss;
+#else
+  return std::int64_t{usage.ru_maxrss} * 1024;
+#endif
+}
+
+// Token ids spread over the vocabulary: the arithmetic does not depend on them.
+std::vector<int> spread_tokens(int count, int vocabulary) {
+  std::vector<int> tokens;
+  for (int i = 0; i < count; ++i) tokens.push_back(static_cast<int>(std::int64_t{i} * 7919 % vocabulary));
+  return tokens;
+}
+
+Speed one_round(decode::Engine& engine, const BenchFlags& flags, InterruptGuard& interrupts) {
+  decode::GenerationRequest request;
+  request.prompt = spread_tokens(flags.prompt, engine.model().vocabulary);
+  request.max_tokens = flags.generate;
+  request.ignore_eos = true;
+  request.sampling.temperature = 0;
+  const Answer answer = follow(engine, std::move(request), interrupts, [](std::string_view) {});
+  if (answer.finish == decode::FinishReason::cancelled) fail(ErrorCode::cancelled, "bench", "stopped");
+  const decode::Timings& t = answer.timings;
+  return {t.prompt_tokens / t.prompt_seconds, (t.completion_tokens - 1) / t.completion_seconds};
+}
+
+Json machine_of(const models::ModelBundle& model) {
+  return {{"cpu", processor_name()},
+          {"cpus", cpu_allowance()},
+          {"level", kernels::level_name(model.options.level)},
+          {"threads", model.options.threads}};
+}
+
+struct Measured {
+  Json machine, run;
+};
+
+// Opens the model, runs one round that is not counted (pages, buffers) and then the others.
+Measured measure(const BenchFlags& flags, CommandContext& context, InterruptGuard& interrupts) {
+  decode::Engine engine(flags.model.options(context), context.log);
+  const models::ModelBundle& model = engine.model();
+  one_round(engine, flags, interrupts);
+  std::vector<double> prefill, decode;
+  for (int round = 0; round < flags.repeats; ++round) {
+    const Speed speed = one_round(engine, flags, interrupts);
+    prefill.push_back(speed.prefill);
+    decode.push_back(speed.decode);
+  }
+  return {machine_of(model),
+          {{"math", name_of(model.mode)},
+           {"batch", 1},
+           {"prompt", flags.prompt},
+           {"generate", flags.generate},
+           {"repeats", flags.repeats},
+           {"prefill_tok_s", median(prefill)},
+           {"decode_tok_s", median(decode)},
+           {"peak_bytes", peak_bytes()}}};
+}
+
+void print_run(const Json& run, CommandContext& context) {
+  context.out.print("{}: prefill {:.1f} tokens/s, decode {:.1f} tokens/s, peak {:.0f} MB\n",
+                    run["math"].get<std::string>(), run["prefill_tok_s"].get<double>(),
+                    run["decode_tok_s"].get<double>(), run["peak_bytes"].get<double>() / 1e6);
+}
+
+int run_bench(BenchFlags flags, CommandContext& context) {
+  InterruptGuard interrupts;
+  std::vector<std::string> maths = {flags.model.math};
+  if (!flags.against.empty()) maths.push_back(flags.against);
+  Json report = {{"machine", nullptr}, {"model", flags.model.model}, {"runs", Json::array()}};
+  for (const std::string& math : maths) {
+    flags.model.math = math;
+    Measured measured = measure(flags, context, interrupts);
+    report["machine"] = std::move(measured.machine);
+    if (!flags.json) print_run(measured.run, context);
+    report["runs"].push_back(std::move(measured.run));
+  }
+  if (flags.json) context.out.print("{}\n", dump_json(report));
+  return kExitDone;
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, CommandContext& context) {
+  auto flags = std::make_shared<BenchFlags>();
+  CLI::App* verb = app.add_subcommand("bench", "Measure prefill and decode speed");
+  flags->model.add_to(*verb, /*with_chat=*/false);
+  verb->add_option("--prompt", flags->prompt, "Tokens of the prompt")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  verb->add_option("--generate", flags->generate, "Tokens to make, at least 2")
+      ->check(CLI::Range(2, 1 << 30))
+      ->capture_default_str();
+  verb->add_option("--repeats", flags->repeats, "Rounds after one that is not counted; medians are reported")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  verb->add_option("--against", flags->against, "A second --math to measure in the same run")
+      ->check(CLI::IsMember({"reference", "native"}));
+  verb->add_flag("--json", flags->json, "Print one JSON object");
+  verb->callback(
+      [flags, &context] { context.action = [flags, &context] { return run_bench(*flags, context); }; });
+}
+
+}  // namespace godwit::cli

@@ -1,0 +1,233 @@
+// `native` mode on the tiny GGUF files and on SmolLM2: near the oracle, whose bits `reference` mode has, and
+// with bits of its own that depend on nothing but the model and the tokens.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+#include <random>
+
+#include "base/error.h"
+#include "base/mx_ops.h"
+#include "oracle/golden_case.h"
+#include "oracle/golden_run.h"
+#include "oracle/native_run.h"
+
+namespace godwit::oracle {
+namespace {
+
+constexpr const char* kCases[] = {
+    "gguf-llama-q4_0",   "gguf-llama-q4_1",   "gguf-llama-q4_k_m",  "gguf-llama-rope-factors",
+    "gguf-qwen2-q4_k_m", "gguf-qwen3-q4_k_m", "gguf-gemma3-q4_k_m", "gguf-gemma3-q8_0",
+};
+
+GoldenCase tiny(const std::string& name) {
+  return read_case(std::filesystem::path(GODWIT_GOLDEN_FOLDER) / name);
+}
+
+// Longer than two blocks of 64 positions and than every window.
+std::vector<int> long_prompt(const models::ModelBundle& model, std::size_t count, unsigned seed = 11) {
+  std::mt19937 random(seed);
+  std::vector<int> tokens(count);
+  for (int& token : tokens) token = static_cast<int>(random() % static_cast<unsigned>(model.vocabulary));
+  return tokens;
+}
+
+std::vector<int> spans_of(std::size_t total, std::mt19937& random) {
+  std::vector<int> spans;
+  for (std::size_t left = total; left > 0;) {
+    const auto span = std::min<std::size_t>(left, 1 + random() % 40);
+    spans.push_back(static_cast<int>(span));
+    left -= span;
+  }
+  return spans;
+}
+
+struct Distance {
+  double error = 0;   // root mean square of the difference
+  double spread = 0;  // standard deviation of the expected logits
+};
+
+Distance distance(const std::vector<float>& actual, const mx::array& expected) {
+  const float* want = expected.data<float>();
+  double error = 0, sum = 0, squares = 0;
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    error += std::pow(double{actual[i]} - want[i], 2);
+    sum += want[i];
+    squares += double{want[i]} * want[i];
+  }
+  const auto n = static_cast<double>(actual.size());
+  return {std::sqrt(error / n), std::sqrt(squares / n - sum / n * (sum / n))};
+}
+
+class NativeModels : public testing::TestWithParam<const char*> {};
+
+// Activations are int8 within +-m, m the largest of a group of 32: a step of m / 127, an error of a uniform
+// distribution, m / 127 / sqrt 12. For normal values m is about 2.2 standard deviations (its mean over groups
+// of 32): each product adds a relative error of 2.2 / 127 / sqrt 12 = 0.005. There are four products in a row
+// in a layer and the head; independent errors add as squares, and each norm and nonlinearity passes them on
+// about unchanged. Twice that sum is the bound; a wrong rotation, mask, bias or norm gives a relative error
+// near 1.
+TEST_P(NativeModels, LogitsLieWithinTheErrorOfInt8ActivationsAroundTheOracle) {
+  const GoldenCase golden = tiny(GetParam());
+  const auto model = open_native(golden.model);
+  const double products = 4.0 * static_cast<double>(model->config.layers) + 1;
+  for (const Plan& plan : golden.plans) {
+    SCOPED_TRACE(plan.name);
+    const Distance d = distance(native_plan(*model, golden.tokens, plan.spans), plan.logits);
+    std::cout << GetParam() << " " << plan.name << ": relative error " << d.error / d.spread << "\n";
+    EXPECT_LT(d.error, 2 * 0.005 * std::sqrt(products) * d.spread);
+    EXPECT_GT(d.error, 0);  // equal bits would mean that `reference` ran
+  }
+}
+
+TEST_P(NativeModels, TheBitsDoNotDependOnChunksThreadsOrLevel) {
+  const GoldenCase golden = tiny(GetParam());
+  const auto model = open_native(golden.model, {.threads = 1, .level = kernels::Level::scalar});
+  const std::vector<int> tokens = long_prompt(*model, 150);
+  const std::vector<int> whole = {150}, single(150, 1);
+  const std::vector<float> expected = native_plan(*model, tokens, whole);
+  ASSERT_TRUE(std::isfinite(std::accumulate(expected.begin(), expected.end(), 0.0)));
+  EXPECT_EQ(native_plan(*model, tokens, single), expected);
+  constexpr unsigned kSeed = 5;
+  std::mt19937 random(kSeed);
+  for (int round = 0; round < 3; ++round)
+    EXPECT_EQ(native_plan(*model, tokens, spans_of(tokens.size(), random)), expected) << "seed " << kSeed;
+  for (const kernels::Level level : kernels::runnable_levels())
+    for (const int threads : {1, 2, 3}) {
+      SCOPED_TRACE(std::string(kernels::level_name(level)) + " " + std::to_string(threads));
+      const auto other = open_native(golden.model, {.threads = threads, .level = level});
+      EXPECT_EQ(other->runtime->kernels.level, level);
+      EXPECT_EQ(native_plan(*other, tokens, whole), expected);
+      EXPECT_EQ(native_plan(*other, tokens, spans_of(tokens.size(), random)), expected);
+    }
+}
+
+// A context of sixteen blocks and more is shared out among threads by blocks.
+TEST_P(NativeModels, ALongContextHasTheSameBitsOnOneThreadAndOnTwo) {
+  const GoldenCase golden = tiny(GetParam());
+  const auto one = open_native(golden.model, {.threads = 1}), two = open_native(golden.model, {.threads = 2});
+  const std::vector<int> tokens = long_prompt(*one, 1100), spans = {1098, 1, 1};
+  const auto last = [&](const models::ModelBundle& model) {
+    return last_rows(model, native_plan(model, tokens, spans), 2);
+  };
+  EXPECT_EQ(last(*one), last(*two));
+}
+
+TEST_P(NativeModels, RowsOfOneStepHaveTheBitsTheyHaveAlone) {
+  const GoldenCase golden = tiny(GetParam());
+  const auto model = open_native(golden.model);
+  const std::vector<int> a = long_prompt(*model, 70, 1), b = long_prompt(*model, 9, 2),
+                         c = long_prompt(*model, 1, 3);
+  cache::Row rows[] = {model->store->create(), model->store->create(), model->store->create()};
+  std::vector<int> all;
+  std::vector<float> expected;
+  const std::vector<int>* prompts[] = {&a, &b, &c};
+  std::vector<cache::RowSpan> spans;
+  for (int i = 0; i < 3; ++i) {
+    cache::Row alone = model->store->create();
+    const auto logits = native_forward(*model, alone, *prompts[i]);
+    expected.insert(expected.end(), logits.begin(), logits.end());
+    all.insert(all.end(), prompts[i]->begin(), prompts[i]->end());
+    spans.push_back({&rows[i], static_cast<int>(prompts[i]->size())});
+  }
+  EXPECT_EQ(native_step(*model, spans, all), expected);
+  EXPECT_EQ(rows[0].position(), 70);
+  EXPECT_EQ(rows[2].position(), 1);
+}
+
+// Both rows go on after the fork, in blocks that they shared: neither sees what the other stores.
+TEST_P(NativeModels, AForkAndATruncatedRowGoOnAsAFreshRowWould) {
+  const GoldenCase golden = tiny(GetParam());
+  const auto model = open_native(golden.model);
+  const std::vector<int> tokens = long_prompt(*model, 140, 1), other = long_prompt(*model, 30, 2);
+  const std::span<const int> all(tokens);
+  // Windows of 8 keep whole blocks, so a cut of at most 64 - 8 tokens behind a block's border is always
+  // there.
+  for (const int cut : {100, 128, 137}) {
+    SCOPED_TRACE(cut);
+    std::vector<int> joined(tokens.begin(), tokens.begin() + cut);
+    joined.insert(joined.end(), other.begin(), other.end());
+    const std::vector<int> spans = {cut, 30};
+    const auto expected = last_rows(*model, native_plan(*model, joined, spans), 30);
+    const std::vector<int> straight = {cut, 140 - cut};
+    const auto unforked =
+        last_rows(*model, native_plan(*model, tokens, straight), static_cast<std::size_t>(140 - cut));
+
+    cache::Row row = model->store->create();
+    native_forward(*model, row, all.subspan(0, static_cast<std::size_t>(cut)));
+    cache::Row fork = row.fork(cut);
+    EXPECT_EQ(native_forward(*model, row, all.subspan(static_cast<std::size_t>(cut))), unforked);
+    EXPECT_EQ(native_forward(*model, fork, other), expected);
+    row.truncate(cut);
+    EXPECT_EQ(native_forward(*model, row, other), expected);
+  }
+}
+
+TEST_P(NativeModels, AStepThatFailsOrIsNotPublishedLeavesTheRowAsItWas) {
+  const GoldenCase golden = tiny(GetParam());
+  const auto model = open_native(golden.model);
+  const std::vector<int> tokens = long_prompt(*model, 100), wrong = {3, model->vocabulary, 5},
+                         lost = long_prompt(*model, 60, 8), spans = {70, 30};
+  const auto expected = last_rows(*model, native_plan(*model, tokens, spans), 30);
+  cache::Row row = model->store->create();
+  native_forward(*model, row, std::span(tokens).first(70));
+  const std::size_t bytes = row.bytes();
+  EXPECT_THROW(native_forward(*model, row, wrong), Error);
+  const cache::RowSpan span{&row, 60};
+  native_step(*model, {&span, 1}, lost, /*publish=*/false);
+  EXPECT_EQ(row.position(), 70);
+  EXPECT_EQ(row.bytes(), bytes);
+  EXPECT_EQ(native_forward(*model, row, std::span(tokens).subspan(70)), expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(Tiny, NativeModels, testing::ValuesIn(kCases), [](const auto& instance) {
+  std::string name = instance.param;
+  std::ranges::replace(name, '-', '_');
+  return name;
+});
+
+TEST(NativeMode, AFormatWithoutAPackedLayoutIsNamedWithItsTensor) {
+  for (const auto& [name, format] :
+       {std::pair("gguf-llama-f16", "F16"), std::pair("gguf-qwen3-q5_k_m", "Q5_K"),
+        std::pair("gguf-qwen2-q5", "Q5_1")}) {
+    try {
+      open_native(tiny(name).model);
+      ADD_FAILURE() << name << " was opened";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::unsupported);
+      const std::string message = error.what();
+      EXPECT_NE(message.find(std::string(" is ") + format), std::string::npos) << message;
+      EXPECT_NE(message.find("tensor "), std::string::npos) << message;
+    }
+  }
+}
+
+TEST(NativeMode, SlidingLayersGiveBackTheBlocksThatNoQueryCanSee) {
+  const auto model = open_native(tiny("gguf-gemma3-q4_k_m").model);
+  const std::vector<int> tokens = long_prompt(*model, 640), spans = {640};
+  cache::Row row = model->store->create();
+  native_forward(*model, row, tokens);
+  const std::size_t block = 2 * 2 * 64 * 64 * sizeof(float);  // K and V, 2 heads of 64, 64 positions
+  // Of seven layers every third is full: two with ten blocks; the others keep the one that the window of 8
+  // reaches into.
+  EXPECT_EQ(row.bytes(), (2 * 10 + 5 * 1) * block);
+  EXPECT_EQ(row.minimum_reusable_length(), 9 * 64 + 7);
+}
+
+// A graph with a node of MLX's is refused by name, not run.
+TEST(NativeMode, AForeignNodeIsNamed) {
+  const auto model = open_native(tiny("gguf-llama-q4_0").model);
+  cache::Row row = model->store->create();
+  const cache::RowSpan span{&row, 1};
+  cache::Step step = model->store->plan({&span, 1});
+  const mx::array hidden = model->graph->hidden(mx::array({1}), step);
+  try {
+    model->executor->run(model->graph->logits(mx::multiply(hidden, hidden)));
+    ADD_FAILURE() << "a foreign node ran";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("Multiply"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace godwit::oracle
