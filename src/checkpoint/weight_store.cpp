@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "base/file_pages.h"
 #include "base/mx_ops.h"
 #include "checkpoint/repack.h"
 
@@ -217,6 +218,8 @@ Weight WeightStore::native_matrix(const TensorEntry& entry, int rows, int column
     bytes = ordered;
   }
   const kernels::PackedShape shape{block_format(entry.format), rows, columns};
+  auto packed = std::make_shared<ops::PackedMatrix>(shape, bytes, *pool_);
+  forget_pages(entry.bytes());  // the packed matrix is the one copy that is kept
   return {.kind = WeightKind::packed,
           .format = entry.format,
           .rows = rows,
@@ -224,7 +227,7 @@ Weight WeightStore::native_matrix(const TensorEntry& entry, int rows, int column
           .data = mx::array({}, mx::uint8),
           .scales = std::nullopt,
           .biases = std::nullopt,
-          .packed = std::make_shared<ops::PackedMatrix>(shape, bytes, *pool_)};
+          .packed = std::move(packed)};
 }
 
 // weight u32 [rows, columns * bits / 32], scales and (affine) biases [rows, columns / group].

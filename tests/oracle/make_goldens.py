@@ -25,6 +25,7 @@ from mlx_lm.utils import load_model  # noqa: E402
 import cases  # noqa: E402
 import expectations  # noqa: E402
 import gguf_cases  # noqa: E402
+import int8_activations  # noqa: E402
 import tiny_models  # noqa: E402
 
 ATTEMPTS = 8
@@ -58,6 +59,9 @@ def make_gguf_case(case: gguf_cases.GgufCase, folder: pathlib.Path, seed: int) -
     model = gguf_cases.write(case, folder / "model.gguf", seed)
     rng = np.random.default_rng(seed + 1)
     tensors, description = expectations.expect(model, case.config["vocab_size"], rng)
+    with int8_activations.int8_products():
+        tokens, spans = description["tokens"], description["plans"]["stepwise"]
+        tensors["int8_activations"] = expectations.plan_logits(model, tokens, spans)
     return tensors, description | {"family": case.family, "dtype": "float32", "model": "model.gguf"}
 
 
