@@ -12,7 +12,7 @@ PROGRAM = sys.argv.pop(1)
 
 # (question, a word that a sensible answer holds). The smallest model is asked what it answers reliably.
 QUESTIONS = {
-    "smollm2": [("What is the capital of France?", "Paris"), ("What do bees make?", "honey")],
+    "smollm2": [("What is the chemical formula of water?", "H2O"), ("What is the opposite of hot?", "cold")],
     "gemma3-270m": [("What is the capital of France?", "Paris"), ("What is 2 + 2?", "4")],
     "qwen2.5-0.5b": [("What is the capital of France?", "Paris"), ("What is 12 + 30?", "42")],
 }
