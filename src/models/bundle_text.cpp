@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "models/end_tokens.h"
+#include "text/builtin_templates.h"
 
 namespace godwit::models {
 namespace {
@@ -96,6 +97,9 @@ std::optional<TemplateSource> find_template(const Checkpoint& checkpoint, const 
       if (auto source = template_of(*json, folder / name))
         return TemplateSource{std::move(*source), folder / name};
   if (checkpoint.gguf_chat_template()) return TemplateSource{*checkpoint.gguf_chat_template(), folder};
+  const std::string& type = checkpoint.config().model_type;
+  if (const auto source = text::builtin_chat_template(type))
+    return TemplateSource{std::string(*source), "built-in template of " + type};
   return std::nullopt;
 }
 
