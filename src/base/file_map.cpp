@@ -24,7 +24,8 @@ struct Descriptor {
 }  // namespace
 
 FileMap::FileMap(const std::filesystem::path& path) : path_(path) {
-  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  // O_NONBLOCK: opening a pipe that nobody writes to would wait for ever. It changes nothing for a regular file.
+  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.value < 0) {
     const ErrorCode code = errno == ENOENT || errno == ENOTDIR ? ErrorCode::not_found : ErrorCode::io;
     fail(code, "file", "{}: cannot open: {}", path.string(), std::strerror(errno));

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/file_map.h"
+#include "base/json_builder.h"
 
 namespace godwit {
 namespace {
@@ -38,11 +39,13 @@ Json parse_json(std::string_view text, std::string_view origin) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   if (const auto at = first_too_deep(text); at != std::string_view::npos)
     fail(ErrorCode::invalid_argument, "json", "{}: nesting deeper than {} at byte {}", origin, kJsonMaxDepth, at);
-  try {
-    return Json::parse(text);
-  } catch (const Json::exception& e) {
-    fail(ErrorCode::invalid_argument, "json", "{}: {}", origin, tail_of(e.what()));
-  }
+  // The parser takes a NUL for the end of its input and would not see what follows.
+  if (const auto at = text.find('\0'); at != std::string_view::npos)
+    fail(ErrorCode::invalid_argument, "json", "{}: a NUL at byte {}", origin, at);
+  JsonBuilder builder;
+  if (!Json::sax_parse(text, &builder))
+    fail(ErrorCode::invalid_argument, "json", "{}: {}", origin, tail_of(builder.error()));
+  return builder.take();
 }
 
 Json read_json_file(const std::filesystem::path& path) {

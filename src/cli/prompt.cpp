@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "base/error.h"
-#include "decode/chat_prompt.h"
+#include "text/chat_encoder.h"
 #include "text/utf8.h"
 
 namespace godwit::cli {
@@ -53,7 +53,7 @@ std::vector<int> chat_tokens(const models::ModelBundle& model, const Json& messa
   for (const Json& message : messages) require_utf8(message["content"].get_ref<const std::string&>());
   text::ChatInput input;
   input.messages = messages;
-  return decode::encode_chat(model.need_tokenizer(), model.need_chat_template(), std::move(input));
+  return text::ChatEncoder(model.need_tokenizer()).encode(model.need_chat_template(), std::move(input));
 }
 
 }  // namespace godwit::cli

@@ -2,13 +2,13 @@
 
 #include <array>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <utility>
 
 #include "base/error.h"
+#include "base/file_map.h"
 #include "base/json.h"
 #include "models/end_tokens.h"
+#include "text/builtin_templates.h"
 
 namespace godwit::models {
 namespace {
@@ -17,14 +17,16 @@ namespace fs = std::filesystem;
 using checkpoint::Checkpoint;
 
 std::string read_text_file(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) fail(ErrorCode::not_found, "models", "{}: cannot be read", path.string());
-  return {std::istreambuf_iterator<char>(file), {}};
+  const FileMap file(path);
+  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
 }
 
 std::optional<Json> json_beside(const Checkpoint& checkpoint, const char* name) {
   const fs::path path = checkpoint.path() / name;
-  return fs::exists(path) ? std::optional(read_json_file(path)) : std::nullopt;
+  if (!fs::exists(path)) return std::nullopt;
+  Json json = read_json_file(path);
+  if (!json.is_object()) fail(ErrorCode::corrupt_file, "models", "{}: is not an object", path.string());
+  return json;
 }
 
 text::GgufVocabulary vocabulary_of(const checkpoint::GgufTokenizer& t) {
@@ -73,8 +75,8 @@ std::optional<std::string> template_of(const Json& config, const fs::path& origi
   if (found->is_string()) return found->get<std::string>();
   if (found->is_array())
     for (const Json& entry : *found)
-      if (entry.is_object() && entry.value("name", "") == "default" && entry.contains("template") &&
-          entry["template"].is_string())
+      if (entry.is_object() && entry.contains("name") && entry["name"] == "default" &&
+          entry.contains("template") && entry["template"].is_string())
         return entry["template"].get<std::string>();
   fail(ErrorCode::corrupt_file, "models", "{}: chat_template is neither a text nor a list with a 'default'",
        origin.string());
@@ -96,18 +98,27 @@ std::optional<TemplateSource> find_template(const Checkpoint& checkpoint, const 
       if (auto source = template_of(*json, folder / name))
         return TemplateSource{std::move(*source), folder / name};
   if (checkpoint.gguf_chat_template()) return TemplateSource{*checkpoint.gguf_chat_template(), folder};
+  const std::string& type = checkpoint.config().model_type;
+  if (const auto source = text::builtin_chat_template(type))
+    return TemplateSource{std::string(*source), "built-in template of " + type};
   return std::nullopt;
 }
 
 // bos_token, eos_token, ... as template variables: the text, or the "content" of an added-token object.
-void add_named_tokens(const Json& config, Json& tokens) {
-  constexpr std::array kNames = {"bos_token", "eos_token", "unk_token",  "sep_token",
-                                 "pad_token", "cls_token", "mask_token", "additional_special_tokens"};
+void add_named_tokens(const Json& config, const fs::path& origin, Json& tokens) {
+  constexpr std::array kNames = {"bos_token", "eos_token", "unk_token", "sep_token",
+                                 "pad_token", "cls_token", "mask_token"};
   for (const char* const name : kNames) {
     const auto found = config.find(name);
     if (found == config.end() || found->is_null()) continue;
-    tokens[name] = found->is_object() && found->contains("content") ? (*found)["content"] : *found;
+    const Json& token = found->is_object() && found->contains("content") ? (*found)["content"] : *found;
+    if (!token.is_string())
+      fail(ErrorCode::corrupt_file, "models", "{}: {} is {}, wanted a text", origin.string(), name,
+           dump_json(*found));
+    tokens[name] = token;
   }
+  constexpr const char* kMore = "additional_special_tokens";
+  if (const auto more = config.find(kMore); more != config.end() && !more->is_null()) tokens[kMore] = *more;
 }
 
 Json special_tokens(const Checkpoint& checkpoint, const std::optional<text::Tokenizer>& tokenizer) {
@@ -123,7 +134,8 @@ Json special_tokens(const Checkpoint& checkpoint, const std::optional<text::Toke
     name("pad_token", t.padding_id);
   }
   for (const char* const file : {"special_tokens_map.json", "tokenizer_config.json"})
-    if (const std::optional<Json> json = json_beside(checkpoint, file)) add_named_tokens(*json, tokens);
+    if (const std::optional<Json> json = json_beside(checkpoint, file))
+      add_named_tokens(*json, checkpoint.path() / file, tokens);
   return tokens;
 }
 

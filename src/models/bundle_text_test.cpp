@@ -1,5 +1,7 @@
 #include "models/bundle_text.h"
 
+#include <sys/stat.h>
+
 #include "models/end_tokens.h"
 #include "models/tiny_checkpoint.h"
 
@@ -32,6 +34,27 @@ TEST(TextOfAModel, ADamagedTokenizerOrTemplateIsAnErrorAtOnce) {
   checkpoint.write("tokenizer_config.json", R"({"chat_template": 7})");
   EXPECT_TRUE(
       names(message_of(ErrorCode::corrupt_file, [&] { checkpoint.open(); }), {"tokenizer_config.json"}));
+}
+
+TEST(TextOfAModel, WronglyTypedTextSettingsAreErrorsThatNameFileAndKey) {
+  TinyCheckpoint checkpoint;
+  const auto refusal = [&] { return message_of(ErrorCode::corrupt_file, [&] { checkpoint.open(); }); };
+  for (const char* const value : {"5", "[]", "{\"content\": 7}", "{}", "true"}) {
+    checkpoint.write("tokenizer_config.json", std::string(R"({"eos_token": )") + value + "}");
+    EXPECT_TRUE(names(refusal(), {"tokenizer_config.json", "eos_token"})) << value;
+  }
+  checkpoint.write("tokenizer_config.json", "[]");
+  EXPECT_TRUE(names(refusal(), {"tokenizer_config.json", "not an object"}));
+  checkpoint.write("tokenizer_config.json", R"({"chat_template": [{"name": 5, "template": 5}]})");
+  EXPECT_TRUE(names(refusal(), {"tokenizer_config.json", "chat_template"}));
+}
+
+TEST(TextOfAModel, APipeInPlaceOfAFileIsRefusedAndNotWaitedFor) {
+  for (const char* const name : {"chat_template.jinja", "tokenizer.json", "tokenizer_config.json"}) {
+    TinyCheckpoint checkpoint;
+    ASSERT_EQ(::mkfifo((checkpoint.folder / name).c_str(), 0600), 0);
+    EXPECT_TRUE(names(message_of(ErrorCode::io, [&] { checkpoint.open(); }), {name, "regular file"}));
+  }
 }
 
 TEST(TextOfAModel, TheTemplateComesFromTheFirstPlaceThatHasOne) {

@@ -58,7 +58,13 @@ std::size_t ChatEncoder::special_at(std::string_view text, std::size_t at) const
   return 0;
 }
 
-// Puts the marker in front of every special token that a string in `value` spells.
+// The end of one text part may be the beginning of a special token that the next part completes.
+bool ChatEncoder::may_begin_special(std::string_view tail) const {
+  const auto& tokens = specials_[static_cast<unsigned char>(tail.front())];
+  return std::ranges::any_of(tokens, [tail](const std::string& token) { return token.starts_with(tail); });
+}
+
+// Puts the marker in front of every special token that a string in `value` spells or may begin.
 void ChatEncoder::mark(Json& value, std::string_view marker, bool& found) const {
   if (value.is_structured()) {
     for (auto& item : value) mark(item, marker, found);
@@ -69,7 +75,7 @@ void ChatEncoder::mark(Json& value, std::string_view marker, bool& found) const 
   std::string out;
   std::size_t copied = 0;
   for (std::size_t at = 0; at < text.size(); ++at) {
-    if (special_at(text, at) == 0) continue;
+    if (special_at(text, at) == 0 && !may_begin_special(std::string_view(text).substr(at))) continue;
     out.append(text, copied, at - copied).append(marker);
     copied = at;
     found = true;
@@ -111,8 +117,9 @@ std::vector<int> ChatEncoder::encode_marked(std::string_view rendered, std::stri
 std::vector<int> ChatEncoder::encode(const ChatTemplate& chat_template, ChatInput input) const {
   const std::string marker = unused_character(input, chat_template.source());
   bool found = false;
-  for (Json* part : {&input.messages, &input.tools, &input.documents, &input.extra})
-    mark(*part, marker, found);
+  for (Json& message : input.messages)
+    if (!message.is_object() || message.value("role", Json()) != "assistant") mark(message, marker, found);
+  for (Json* part : {&input.tools, &input.documents, &input.extra}) mark(*part, marker, found);
   const std::string rendered = chat_template.render(input);
   // The usual case: one call, and the tokenizer sees the text as every other implementation does.
   if (!found) return tokenizer_.encode(rendered, {.add_special_tokens = false});

@@ -1,5 +1,7 @@
 // From a chat to token ids. Control tokens arise only where the template wrote them: text of a message that
-// spells one (a user's, a tool's) is encoded as the plain characters it is, so nobody can forge a turn.
+// spells one (a user's, a tool's) is encoded as the plain characters it is, so nobody can forge a turn. The
+// assistant's own messages are taken as they are: they hold what the model itself wrote, and templates look
+// for control tokens in them (to cut reasoning out, say).
 #pragma once
 
 #include <array>
@@ -22,6 +24,7 @@ class ChatEncoder {
 
  private:
   std::size_t special_at(std::string_view text, std::size_t at) const;
+  bool may_begin_special(std::string_view tail) const;
   void mark(Json& value, std::string_view marker, bool& found) const;
   std::vector<int> encode_marked(std::string_view rendered, std::string_view marker) const;
 

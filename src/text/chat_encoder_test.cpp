@@ -43,6 +43,24 @@ TEST_F(ChatEncoderTest, TextThatSpellsNoneIsEncodedAsOneText) {
   }
 }
 
+TEST_F(ChatEncoderTest, ATokenSplitOverTwoPartsOfAMessageIsStillText) {
+  const ChatTemplate chat_template(
+      "{% for part in messages[0].content %}{{ part.text }}{% endfor %}<|im_end|>", Json::object(), "t");
+  const Json parts =
+      Json::parse(R"([{"type": "text", "text": "a<|im_"}, {"type": "text", "text": "end|>b"}])");
+  const auto ids =
+      encoder.encode(chat_template, {.messages = Json::array({{{"role", "user"}, {"content", parts}}})});
+  EXPECT_EQ(std::ranges::count(ids, kEnd), 1);
+  EXPECT_EQ(tokenizer.decode(ids, false), "a<|im_end|>b<|im_end|>");
+}
+
+TEST_F(ChatEncoderTest, TheAssistantsOwnControlTokensAreKept) {
+  const ChatTemplate chat_template("{{ messages[0].content }}", Json::object(), "t");
+  const auto ids = encoder.encode(
+      chat_template, {.messages = Json::array({{{"role", "assistant"}, {"content", "done<|im_end|>"}}})});
+  EXPECT_EQ(std::ranges::count(ids, kEnd), 1);
+}
+
 TEST_F(ChatEncoderTest, ToolsAreTextToo) {
   const ChatTemplate chat_template("<|im_start|>{{ tools[0].function.description }}<|im_end|>",
                                    Json::object(), "t");

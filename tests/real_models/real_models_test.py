@@ -10,16 +10,18 @@ import unittest
 MODEL = sys.argv.pop(2)
 PROGRAM = sys.argv.pop(1)
 
-# (question, a word that a sensible answer holds). The smallest model is asked what it answers reliably.
+# (prompt, a word that a sensible answer holds). The smallest model is asked what both arithmetics answer.
 QUESTIONS = {
     "smollm2": [("What is the chemical formula of water?", "H2O"), ("What is the opposite of hot?", "cold")],
-    "gemma3-270m": [("What is the capital of France?", "Paris"), ("What is 2 + 2?", "4")],
+    "gemma3-270m": [("Monday, Tuesday, Wednesday,", "Thursday, Friday"), ("One, two, three, four,", "five, six")],
     "qwen2.5-0.5b": [("What is the capital of France?", "Paris"), ("What is 12 + 30?", "42")],
 }
+# This Gemma file is the pretrained model: it continues a text, it was never taught to answer.
+FLAGS = {"gemma3-270m": ["--raw"]}
 
 
 def generate(prompt, *flags):
-    command = [PROGRAM, "generate", "-m", MODEL, "-p", prompt, "--temp", "0", "-n", "24", "--json", *flags]
+    command = [PROGRAM, "generate", "-m", MODEL, "-p", prompt, "--temp", "0", "-n", "12", "--json", *FLAGS.get(MODEL, []), *flags]
     answer = subprocess.run(command, capture_output=True, text=True)
     if answer.returncode != 0:
         raise AssertionError(f"{' '.join(command)} ended with {answer.returncode}: {answer.stderr}")

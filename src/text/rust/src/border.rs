@@ -1,7 +1,8 @@
 //! What every C entry point shares: status codes, owned buffers, and the guard that turns errors and panics into both.
 
 use std::any::Any;
-use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::panic::{catch_unwind, set_hook, AssertUnwindSafe};
+use std::sync::Once;
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,11 +83,18 @@ fn panic_message(payload: Box<dyn Any + Send>) -> String {
     text.unwrap_or_else(|| "panic without a message".into())
 }
 
+/// A library does not print: the message of a panic travels in the error. Every Rust thread of the process is ours.
+fn silence_panics() {
+    static SILENCED: Once = Once::new();
+    SILENCED.call_once(|| set_hook(Box::new(|_| {})));
+}
+
 /// Runs `body`; its failure or panic becomes the status and the owned message in `error`.
 ///
 /// # Safety
 /// `error` is null or valid for a write.
 pub unsafe fn guard(error: *mut Bytes, body: impl FnOnce() -> Result<(), Failure>) -> Status {
+    silence_panics();
     let outcome = catch_unwind(AssertUnwindSafe(body))
         .unwrap_or_else(|payload| Err(Failure(Status::Internal, panic_message(payload))));
     match outcome {

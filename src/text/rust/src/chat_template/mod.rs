@@ -50,8 +50,21 @@ fn describe(error: &Error) -> String {
     }
 }
 
+/// What parsing and compiling take at most: `source` bounds the depth to some 12,000 levels of up to 1 KiB.
+const COMPILE_STACK_BYTES: usize = 32 << 20;
+
 impl ChatTemplate {
+    /// Compiles on a thread of its own, because the depth of a template must not depend on the stack of the caller.
     pub fn new(text: &str) -> Result<ChatTemplate, Failure> {
+        let outcome = std::thread::scope(|scope| {
+            let builder = std::thread::Builder::new().stack_size(COMPILE_STACK_BYTES);
+            let thread = builder.spawn_scoped(scope, || ChatTemplate::compile(text));
+            thread.map(|t| t.join()).map_err(|e| Failure(Status::Internal, format!("no thread for a template: {e}")))
+        })?;
+        outcome.unwrap_or_else(|payload| std::panic::resume_unwind(payload))
+    }
+
+    fn compile(text: &str) -> Result<ChatTemplate, Failure> {
         let source: Box<str> = source::prepare(text).map_err(Failure::corrupt)?.into();
         // SAFETY: the text lives in its own allocation, which this struct keeps for as long as the instructions.
         let borrowed: &'static str = unsafe { &*(source.as_ref() as *const str) };

@@ -87,7 +87,7 @@ pub fn floor_div(a: Number, b: Number) -> Result<Number, Error> {
     match (a, b) {
         (Int(_), Int(0)) => zero(),
         (Int(a), Int(b)) => {
-            let floor = (a % b != 0 && (a < 0) != (b < 0)) as i128;
+            let floor = (a.checked_rem(b).unwrap_or(0) != 0 && (a < 0) != (b < 0)) as i128;
             a.checked_div(b).map_or_else(overflow, |q| Ok(Int(q - floor)))
         }
         _ if b.as_f64() == 0.0 => zero(),

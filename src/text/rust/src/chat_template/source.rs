@@ -5,11 +5,18 @@
 //! - `{% generation %}` (transformers marks what the assistant wrote with it) becomes a call block whose body is a scope
 //!   of its own, as in the extension of transformers;
 //! - string literals are decoded with Python's escapes and written back with escapes that both know.
+//!
+//! The parser bounds how deep brackets and blocks nest, not how long a chain of operators or of `elif` is, and each link
+//! is a level of recursion for it and for all that walks its tree. Those two are counted here, so that a stack of known
+//! size is enough.
 
 /// Ends of the three kinds of tag.
 const VARIABLE: (&str, &str) = ("{{", "}}");
 const BLOCK: (&str, &str) = ("{%", "%}");
 const COMMENT: (&str, &str) = ("{#", "#}");
+/// Words, literals and signs of one tag; no template in use has a tenth of it.
+const MAX_TAG_TOKENS: usize = 8192;
+const MAX_ELIFS: usize = 4096;
 
 fn normalise_lines(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\r', "\n")
@@ -108,8 +115,14 @@ fn literal_length(text: &str) -> Option<usize> {
 /// Copies one tag, opener to closer, with its string literals rewritten; returns what follows it.
 fn copy_tag<'a>(text: &'a str, close: &str, out: &mut String) -> Result<&'a str, String> {
     let mut rest = text;
-    let mut braces = 0usize;
+    let (mut braces, mut tokens, mut in_word) = (0usize, 0usize, false);
     while let Some(c) = rest.chars().next() {
+        let word = c.is_alphanumeric() || c == '_';
+        tokens += (!c.is_whitespace() && !(word && in_word)) as usize;
+        in_word = word;
+        if tokens > MAX_TAG_TOKENS {
+            return Err(format!("a tag has more than {MAX_TAG_TOKENS} words and signs"));
+        }
         if braces == 0 && rest.starts_with(close) {
             out.push_str(close);
             return Ok(&rest[close.len()..]);
@@ -181,6 +194,7 @@ pub fn prepare(text: &str) -> Result<String, String> {
     let text = normalise_lines(text);
     let mut out = String::with_capacity(text.len());
     let mut rest = text.as_str();
+    let mut elifs = 0;
     while let Some(at) = rest.find('{') {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
@@ -188,6 +202,10 @@ pub fn prepare(text: &str) -> Result<String, String> {
             out.push_str(VARIABLE.0);
             rest = copy_tag(&rest[VARIABLE.0.len()..], VARIABLE.1, &mut out)?;
         } else if rest.starts_with(BLOCK.0) {
+            elifs += (keyword(rest) == "elif") as usize;
+            if elifs > MAX_ELIFS {
+                return Err(format!("more than {MAX_ELIFS} elif"));
+            }
             rest = copy_block(rest, &mut out)?;
         } else if rest.starts_with(COMMENT.0) {
             let end = rest.find(COMMENT.1).map_or(rest.len(), |e| e + COMMENT.1.len());
