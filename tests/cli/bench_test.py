@@ -1,0 +1,36 @@
+"""godwit bench: the shape of its report, over a tiny model."""
+
+import json
+import unittest
+
+from program import RANDOM, run
+
+
+class Bench(unittest.TestCase):
+    def test_the_report_names_machine_model_and_one_run_for_each_arithmetic(self):
+        flags = ("--prompt", "8", "--generate", "4", "--repeats", "2", "--threads", "1", "--json")
+        done = run("bench", "-m", RANDOM, *flags, "--against", "reference")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        report = json.loads(done.stdout)
+        self.assertEqual(list(report), ["machine", "model", "runs"])
+        self.assertEqual(list(report["machine"]), ["cpu", "cpus", "level", "threads"])
+        self.assertEqual(report["machine"]["threads"], 1)
+        self.assertEqual([run_["math"] for run_ in report["runs"]], ["reference", "reference"])  # auto: no native kernel
+        for entry in report["runs"]:
+            self.assertEqual((entry["batch"], entry["prompt"], entry["generate"], entry["repeats"]), (1, 8, 4, 2))
+            for key in ["prefill_tok_s", "decode_tok_s", "peak_bytes"]:
+                self.assertGreater(entry[key], 0, key)
+
+    def test_more_tokens_than_the_context_are_refused(self):
+        done = run("bench", "-m", RANDOM, "--prompt", "100000", "--generate", "4")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("context", done.stderr.decode())
+
+    def test_the_level_is_the_one_asked_for(self):
+        done = run("bench", "-m", RANDOM, "--prompt", "2", "--generate", "2", "--repeats", "1", "--json",
+                   environment={"GODWIT_CPU_LEVEL": "scalar"})  # fmt: skip
+        self.assertEqual(json.loads(done.stdout)["machine"]["level"], "scalar")
+
+
+if __name__ == "__main__":
+    unittest.main()
