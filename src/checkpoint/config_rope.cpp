@@ -27,6 +27,9 @@ RopeScaling read_scaling(const Json& object, const std::string& origin) {
   const ConfigKeys keys(object, origin);
   RopeScaling scaling;
   scaling.type = type_of(keys);
+  const bool needs_factor =
+      scaling.type == "linear" || scaling.type == "llama3" || scaling.type.ends_with("yarn");
+  if (needs_factor && !keys.find("factor")) keys.missing("factor");
   scaling.factor = positive(keys, "factor", 1.0);
   scaling.original_max_position = keys.size("original_max_position_embeddings", kMaxPositions);
   scaling.low_freq_factor = positive(keys, "low_freq_factor", scaling.low_freq_factor);

@@ -31,6 +31,10 @@ std::string header_of(std::span<const TensorToWrite> tensors) {
 }  // namespace
 
 void write_safetensors(const std::filesystem::path& path, std::span<const TensorToWrite> tensors) {
+  // The new file takes the place of an old one; a device or a pipe must not vanish that way.
+  if (std::error_code absent;
+      std::filesystem::exists(path, absent) && !std::filesystem::is_regular_file(path, absent))
+    fail(ErrorCode::io, "safetensors", "{}: cannot be written: it is no regular file", path.string());
   const std::string header = header_of(tensors);
   std::array<char, 8> length;
   for (std::size_t i = 0; i < length.size(); ++i)

@@ -1,6 +1,7 @@
 #include "checkpoint/safetensors_writer.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <iterator>
@@ -33,6 +34,15 @@ TEST(SafetensorsWriter, writes_the_published_layout_byte_for_byte) {
   wanted += std::string("\x00\x00\x80\x3f\x00\x00\x00\xc0\x07\x08\x09", 11);
   EXPECT_EQ(content_of(path), wanted);
   std::filesystem::remove(path);
+}
+
+TEST(SafetensorsWriter, does_not_put_a_file_in_the_place_of_a_pipe) {
+  const std::filesystem::path pipe = std::filesystem::temp_directory_path() / "godwit_writer_pipe";
+  std::filesystem::remove(pipe);
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THROW(write_safetensors(pipe, {}), Error);
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  std::filesystem::remove(pipe);
 }
 
 TEST(SafetensorsWriter, names_a_path_that_cannot_be_written) {

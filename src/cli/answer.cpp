@@ -1,5 +1,7 @@
 #include "cli/answer.h"
 
+#include <optional>
+
 #include "cli/model_flags.h"
 #include "models/model_bundle.h"
 
@@ -53,12 +55,16 @@ Answer follow(decode::Engine& engine, decode::GenerationRequest request, Interru
               const std::function<void(std::string_view)>& show) {
   const bool keeps_events = request.logprobs;
   decode::Job job = engine.submit(std::move(request));
+  std::optional<InterruptGuard::Impatience> impatience;
   Answer answer;
   answer.seed = job.seed();
   while (answer.finish == decode::FinishReason::none) {
     bool timed_out = false;
     std::optional<decode::TokenEvent> event = job.next_for(kLookSeconds, timed_out);
-    if (interrupts.take()) job.cancel();
+    if (interrupts.take()) {
+      job.cancel();
+      impatience.emplace();
+    }
     if (!event) continue;
     if (!event->text.empty()) show(event->text);
     answer.text += event->text;

@@ -86,5 +86,20 @@ TEST(Interrupt, without_a_guard_ctrl_c_leaves_with_130) {
   EXPECT_EXIT((install_signal_handlers(), raise(SIGINT)), ::testing::ExitedWithCode(130), "");
 }
 
+TEST(Interrupt, while_a_stop_takes_long_a_further_ctrl_c_leaves_with_130) {
+  const auto press_twice = [] {
+    install_signal_handlers();
+    InterruptGuard interrupts;
+    raise(SIGINT);
+    if (!interrupts.take()) _exit(3);
+    { const InterruptGuard::Impatience over; }
+    raise(SIGINT);  // the stop is done: counted again
+    if (!interrupts.take()) _exit(4);
+    const InterruptGuard::Impatience impatience;
+    raise(SIGINT);
+  };
+  EXPECT_EXIT(press_twice(), ::testing::ExitedWithCode(130), "");
+}
+
 }  // namespace
 }  // namespace godwit::cli

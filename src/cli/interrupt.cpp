@@ -60,6 +60,10 @@ InterruptGuard::~InterruptGuard() {
   take();
 }
 
+InterruptGuard::Impatience::Impatience() { counting = false; }
+
+InterruptGuard::Impatience::~Impatience() { counting = true; }
+
 bool InterruptGuard::take() {
   bool pressed = false;
   std::array<char, 16> bytes;

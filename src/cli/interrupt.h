@@ -18,6 +18,16 @@ class InterruptGuard {
 
   // Whether Ctrl-C was pressed since the last call.
   bool take();
+  // While it lives, the next Ctrl-C ends the program at once again: the stop asked for by the one before may
+  // have to wait for a long step of the engine.
+  class Impatience {
+   public:
+    Impatience();
+    ~Impatience();
+    Impatience(const Impatience&) = delete;
+    Impatience& operator=(const Impatience&) = delete;
+  };
+
   // Becomes readable at each Ctrl-C: for poll() beside another descriptor. take() empties it.
   int descriptor() const;
 };

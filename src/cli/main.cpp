@@ -1,4 +1,5 @@
 // The program: environment, log, the table of verbs, and the one place that turns an Error into an exit code.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <mlx/version.h>
 #include <unistd.h>
@@ -67,7 +68,16 @@ int parse_and_run(CLI::App& app, CommandContext& context, int argc, const char* 
   return context.action();
 }
 
+// A descriptor that the caller closed would go to the next file opened, and answers would be written into it.
+// In its place: an end of input to read, and for output something that refuses to be written.
+void keep_standard_descriptors() {
+  for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; ++descriptor)
+    if (fcntl(descriptor, F_GETFD) == -1)
+      static_cast<void>(open("/dev/null", O_RDONLY));  // takes the lowest number
+}
+
 int run(int argc, const char* const* argv) {
+  keep_standard_descriptors();
   install_signal_handlers();
   Output out(STDOUT_FILENO);
   const bool err_is_terminal = isatty(STDERR_FILENO) == 1;

@@ -362,6 +362,39 @@ TEST(Engine, serves_requests_from_many_threads) {
   for (auto& answer : answers) EXPECT_EQ(answer.get(), (std::vector<int>{1, 2, 3}));
 }
 
+// Two models in one process, clients that leave at every moment, and an end while some still wait.
+TEST(Engine, cancelling_from_many_threads_and_ending_two_engines_loses_and_mixes_no_answer) {
+  auto threes = std::make_unique<Engine>([] { return testing::scripted_bundle(saying({3})); }, Log());
+  auto fives = std::make_unique<Engine>([] { return testing::scripted_bundle(saying({5})); }, Log());
+  const auto client = [&](int number) {
+    const bool is_three = number % 2 == 0;
+    const int limit = 1 + number % 7;
+    for (int round = 0; round < 40; ++round) {
+      Job job = (is_three ? *threes : *fives).submit(greedy({1, 2}, limit));
+      for (int seen = 0; seen < round % (limit + 1); ++seen) job.next();
+      if (round % 3 == 0) continue;  // dropped where it is: queued, in its prompt or in its answer
+      if (round % 3 == 1) job.cancel();
+      const Answer rest = collect(job);
+      for (const int id : rest.ids) EXPECT_EQ(id, is_three ? 3 : 5);
+    }
+  };
+  std::vector<std::thread> clients;
+  for (int number = 0; number < 8; ++number) clients.emplace_back(client, number);
+  for (std::thread& thread : clients) thread.join();
+
+  Job late = threes->submit(greedy({1}, -1));
+  std::thread waiting([&] {
+    try {
+      collect(late);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::cancelled);
+    }
+  });
+  threes.reset();
+  waiting.join();
+  EXPECT_EQ(collect(fives->submit(greedy({1}, 2))).ids, (std::vector<int>{5, 5}));
+}
+
 TEST(Engine, logits_of_a_prompt_come_whole_or_stepwise) {
   Script script = saying({5, 6, 7});
   std::vector<int> counts;

@@ -92,7 +92,12 @@ nn::Rope::Options rope_options(const Config& config, const WeightScope* root) {
   return options;
 }
 
-checkpoint::WeightRules decoder_rules(const Config& config, bool tied) {
+checkpoint::WeightRules decoder_rules(const Config& config, bool tied, std::string_view activation) {
+  const std::string& named = config.hidden_act;
+  const bool is_own = named.empty() || named == activation || (named == "swish" && activation == "silu");
+  if (!is_own)
+    fail(ErrorCode::unsupported, "models", "{}: hidden_act is '{}', the graph of {} has {}", config.origin,
+         named, config.model_type, activation);
   try {
     static_cast<void>(nn::Rope(rope_options(config)));
   } catch (const Error& error) {

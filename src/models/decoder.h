@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "checkpoint/config.h"
@@ -69,7 +70,8 @@ nn::Rope::Options rope_options(const checkpoint::Config& config,
                                const checkpoint::WeightScope* root = nullptr);
 
 // Drops "rotary_emb.inv_freq", and a head that a tied model carries along. Refuses a rope that nn does not
-// know.
-checkpoint::WeightRules decoder_rules(const checkpoint::Config& config, bool tied);
+// know, and a config that names another activation than the one the graph has.
+checkpoint::WeightRules decoder_rules(const checkpoint::Config& config, bool tied,
+                                      std::string_view activation = "silu");
 
 }  // namespace godwit::models

@@ -55,7 +55,7 @@ mx::array embedding_scale(const Config& config) { return mx::array(std::sqrt(con
 // Nothing in the config ties the head: a file without lm_head is tied.
 checkpoint::WeightRules rules(const Config& config) {
   static_cast<void>(windows_of(config));
-  return decoder_rules(config, /*tied=*/false);
+  return decoder_rules(config, /*tied=*/false, "gelu_pytorch_tanh");
 }
 
 std::unique_ptr<Model> make(const WeightScope& root, const Config& config) {

@@ -46,6 +46,8 @@ TEST(OpeningAModel, ConfigsThatTheGraphCannotServeAreRefusedBeforeAnyTensorFileI
   };
   const Case cases[] = {
       {"rope_scaling", {{"rope_type", "spiral"}}, ErrorCode::unsupported, "spiral"},
+      {"hidden_act", "gelu", ErrorCode::unsupported, "gelu"},
+      {"rope_scaling", {{"type", "linear"}}, ErrorCode::corrupt_file, "factor"},
       {"layer_types", {"full_attention", "linear_attention"}, ErrorCode::unsupported, "linear_attention"},
       {"layer_types", {"full_attention", "sliding_attention"}, ErrorCode::corrupt_file, "sliding_window"},
       {"hidden_size", nullptr, ErrorCode::corrupt_file, "hidden_size"},

@@ -13,6 +13,7 @@
 namespace godwit::serve {
 namespace {
 
+constexpr std::size_t kMostVariables = 1024;  // each joins the others by a search through them
 constexpr std::array<std::string_view, 7> kEfforts = {"none", "minimal", "low", "medium",
                                                       "high", "xhigh",   "max"};
 
@@ -30,6 +31,9 @@ Json read_template_variables(const JsonFields& in) {
   }
   const Json* given = in.object("chat_template_kwargs");
   if (!given) return extra;
+  if (given->size() > kMostVariables)
+    bad_field(in.path_of("chat_template_kwargs"), "may hold at most {} variables, got {}", kMostVariables,
+              given->size());
   for (const auto& [name, value] : given->items()) {
     if (name == "messages" || name == "tools")
       bad_field(in.path_of("chat_template_kwargs"), "may not set '{}'", name);

@@ -26,6 +26,8 @@ using ErrorCodeOfSystem = boost::system::error_code;
 using Parser = http::request_parser<http::string_body>;
 using Clock = std::chrono::steady_clock;
 
+constexpr std::size_t kReadBytes = 64 << 10;
+
 enum class Peer { there, half_closed, gone };
 
 // Reading is the only way to learn of an end of input, and it must not take bytes of a next request away.
@@ -70,9 +72,25 @@ std::optional<Response> refusal(const ErrorCodeOfSystem& error) {
     return error_response(431, "header_too_large", "the header of the request is too large");
   if (error == http::error::body_limit)
     return error_response(413, "body_too_large", "the body of the request is too large");
+  if (error == http::error::buffer_overflow)
+    return error_response(431, "header_too_large",
+                          "a chunk header or the trailer of the request is too large");
   if (error == http::error::end_of_stream || error == http::error::partial_message) return std::nullopt;
   if (error.category() == http::make_error_code(http::error::bad_method).category())
     return error_response(400, "bad_request", "the request is not valid HTTP: " + error.message());
+  return std::nullopt;
+}
+
+// What leaves open where the body ends, or who is meant. The parser takes a coding that it does not know for
+// no body at all: the body would then be read as the next request.
+std::optional<Response> refusal(const Parser::value_type& message) {
+  const auto coding = message[http::field::transfer_encoding];
+  if (message.count(http::field::transfer_encoding) > 1 ||
+      (!coding.empty() && !equal_without_case(std::string_view(coding.data(), coding.size()), "chunked")))
+    return error_response(400, "unsupported_transfer_encoding",
+                          "the only transfer coding served is 'chunked'");
+  if (message.count(http::field::host) > 1)
+    return error_response(400, "bad_request", "the request has more than one Host header");
   return std::nullopt;
 }
 
@@ -81,6 +99,7 @@ std::optional<Response> refusal(const ErrorCodeOfSystem& error) {
 struct HttpConnection::Impl {
   Impl(int descriptor, Handler handler_in, const HttpLimits& limits_in, Lifecycle& lifecycle_in, Log log_in)
       : stream(io),
+        buffer(limits_in.header_bytes + kReadBytes),
         handler(std::move(handler_in)),
         limits(limits_in),
         lifecycle(lifecycle_in),
@@ -120,7 +139,8 @@ struct HttpConnection::Impl {
 
   asio::io_context io{1};
   beast::tcp_stream stream;
-  beast::flat_buffer buffer;
+  beast::flat_buffer
+      buffer;  // bounded: what the parser cannot take piece by piece (a chunk's header) waits here
   Handler handler;
   const HttpLimits& limits;
   Lifecycle& lifecycle;
@@ -194,6 +214,7 @@ std::optional<Response> HttpConnection::Impl::read(Parser& parser) {
   auto error = await([&](auto done) { http::async_read_header(stream, buffer, parser, done); });
   is_idle = false;
   if (error) return refusal(error);
+  if (auto refused = refusal(parser.get())) return refused;
   if (auto refused = answer_expectation(parser)) return refused;
   // Piece by piece: the time limit is one of silence, not of size.
   while (!parser.is_done()) {

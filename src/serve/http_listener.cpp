@@ -9,6 +9,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <list>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "base/error.h"
@@ -84,10 +85,15 @@ struct HttpListener::Impl {
     const int descriptor = socket.release();
     Entry& entry = entries.emplace_back();
     entry.connection = std::make_unique<HttpConnection>(descriptor, handler, limits, lifecycle, log);
-    entry.thread = std::thread([&entry] {
-      entry.connection->serve();
-      entry.is_done = true;
-    });
+    try {
+      entry.thread = std::thread([&entry] {
+        entry.connection->serve();
+        entry.is_done = true;
+      });
+    } catch (const std::system_error& error) {  // out of threads: they come back as connections end
+      log.warning("cannot serve a connection: {}", error.code().message());
+      entries.pop_back();
+    }
   }
 
   void reap() {

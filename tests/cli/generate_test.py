@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 import numpy as np
-from program import ANSWER, CHAIN, RANDOM, run, start
+from program import ANSWER, BINARY, CHAIN, ENVIRONMENT, RANDOM, run, start
 from safetensors.numpy import load_file
 
 GENERATE = ("generate", "-m", CHAIN)
@@ -156,11 +156,37 @@ class Failures(unittest.TestCase):
             os.truncate(weights, weights.stat().st_size - 100)
             self.refused("generate", "-m", folder, "-p", "x", code=1, says="model.safetensors")
 
+    def test_pipes_and_devices_in_place_of_files_are_named_and_not_waited_for(self):
+        for name in ("model.safetensors", "config.json", "tokenizer.json"):
+            with tempfile.TemporaryDirectory() as folder:
+                shutil.copytree(CHAIN, folder, dirs_exist_ok=True)
+                file = pathlib.Path(folder) / name
+                file.unlink()
+                os.mkfifo(file)
+                self.refused("generate", "-m", folder, "-p", "x", code=1, says=name)
+                file.unlink()
+                file.symlink_to("/dev/zero")
+                self.refused("generate", "-m", folder, "-p", "x", code=1, says=name)
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkfifo(f"{folder}/m.gguf")
+            self.refused("generate", "-m", f"{folder}/m.gguf", "-p", "x", code=1, says="m.gguf")
+
     def test_a_full_disk_is_an_error(self):
         with open("/dev/full", "wb") as full:
             done = run(*GENERATE, "-p", "x", stdout=full)
         self.assertEqual(done.returncode, 1)
         self.assertIn("No space left", done.stderr.decode())
+
+    def test_closed_standard_streams_are_not_taken_by_other_files(self):
+        """A shell's <&- and >&-: an end of input to read, an error where the answer cannot go."""
+        cases = [((0,), ("generate", "-m", CHAIN, "-p", "x"), 0), ((0,), ("chat", "-m", CHAIN), 0),
+                 ((1,), ("generate", "-m", CHAIN, "-p", "x"), 1), ((0, 1, 2), ("generate", "-m", CHAIN, "-p", "x"), 1),
+                 ((0, 1, 2), ("chat", "-m", CHAIN), 0)]
+        for closed, arguments, code in cases:
+            redirections = " ".join(f"{descriptor}>&-" for descriptor in closed)
+            command = ["sh", "-c", f'exec "$0" "$@" {redirections}', BINARY, *arguments]
+            done = subprocess.run(command, env=ENVIRONMENT, timeout=30, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self.assertEqual(done.returncode, code, (closed, arguments))
 
     def test_a_reader_that_leaves_ends_the_program_without_a_word(self):
         program = start(*LONG, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -127,6 +127,47 @@ class Wire(unittest.TestCase):
                 self.assertIn(b" 400 ", read_all(connection).partition(b"\r\n")[0], text)
         self.assertEqual(self.ask("GET", "/health")[0], 200)
 
+    def test_requests_that_leave_open_where_they_end_are_refused_and_the_connection_closed(self):
+        """What follows such a head is not read as a request: one answer, then the end."""
+        smuggled = b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+        chunks = b"5\r\nhello\r\n0\r\n\r\n"
+        post = f"POST {CHAT} HTTP/1.1\r\nHost: localhost\r\n".encode()
+        heads = [
+            b"Transfer-Encoding: xchunked\r\n", b"Transfer-Encoding: chunked, chunked\r\n", b"Transfer-Encoding: gzip, chunked\r\n",
+            b"Transfer-Encoding: identity\r\n", b"Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n",
+            b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n", b"Transfer-Encoding: chunked\r\nContent-Length: 3\r\n",
+            b"Content-Length: 3\r\nContent-Length: 4\r\n", b"Content-Length: -1\r\n", b"Content-Length: 18446744073709551617\r\n",
+            b"Host: evil.example\r\nContent-Length: 2\r\n",
+        ]
+        for head in heads:
+            with self.server.socket() as connection:
+                connection.sendall(post + head + b"\r\n" + chunks + smuggled)
+                statuses = re.findall(rb"HTTP/1\.1 (\d+)", read_all(connection))
+            self.assertEqual(statuses, [b"400"], head)
+        for sizes in (b"FFFFFFFFFFFFFFFF", b"1FFFFFFFFFFFFFFFF", b"-1", b"zz", b"0x5"):
+            with self.server.socket() as connection:
+                connection.sendall(post + b"Transfer-Encoding: chunked\r\n\r\n" + sizes + b"\r\nabc\r\n0\r\n\r\n" + smuggled)
+                statuses = re.findall(rb"HTTP/1\.1 (\d+)", read_all(connection))
+            self.assertIn(statuses, ([b"400"], [b"413"]), sizes)
+
+    def test_endless_chunk_headers_and_trailers_are_cut_off(self):
+        before = self.server.resident_bytes()
+        head = f"POST {CHAT} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
+        for endless in (b"1;" + b"a" * (16 << 20), b"0\r\n" + b"X: yyyyyyyyyyyyyyyy\r\n" * 500_000):
+            with self.server.socket() as connection:
+                try:
+                    connection.sendall(head + endless)
+                except OSError:  # the answer is out before all of it was read
+                    pass
+                self.assertEqual(read_status(connection), 431)
+        self.assertLess(self.server.resident_bytes() - before, 8 << 20)
+        self.assertEqual(self.ask("GET", "/health")[0], 200)
+
+    def test_an_object_of_many_keys_takes_no_quadratic_time(self):
+        many = {str(key): key for key in range(300_000)}
+        for body in (chat(logit_bias=many), chat(metadata=many, max_tokens=1), chat(chat_template_kwargs=many, max_tokens=1)):
+            self.assertIn(self.server.ask("POST", CHAT, body, self.KEY, timeout=30)[0], (200, 400))
+
     def test_methods_paths_and_head(self):
         status, headers, _ = self.ask("GET", CHAT)
         self.assertEqual((status, headers["allow"]), (405, "POST, OPTIONS"))
