@@ -22,7 +22,7 @@ class Bench(unittest.TestCase):
                 self.assertGreater(entry[key], 0, key)
 
     def test_more_tokens_than_the_context_are_refused(self):
-        done = run("bench", "-m", RANDOM, "--prompt", "100000", "--generate", "4")
+        done = run("bench", "-m", RANDOM, "--ctx", "16", "--prompt", "17", "--generate", "4")
         self.assertEqual(done.returncode, 1)
         self.assertIn("context", done.stderr.decode())
 
