@@ -163,6 +163,10 @@ TEST_P(NativeModels, AForkAndATruncatedRowGoOnAsAFreshRowWould) {
     cache::Row fork = row.fork(cut);
     EXPECT_EQ(native_forward(*model, row, all.subspan(static_cast<std::size_t>(cut))), unforked);
     EXPECT_EQ(native_forward(*model, fork, other), expected);
+    std::vector<int> longer = tokens;
+    longer.insert(longer.end(), other.begin(), other.end());
+    const std::vector<int> both = {140, 30};
+    EXPECT_EQ(native_forward(*model, row, other), last_rows(*model, native_plan(*model, longer, both), 30));
     if (cut < row.minimum_reusable_length()) {  // a sliding layer has given the blocks back
       EXPECT_THROW(row.truncate(cut), Error);
       continue;
