@@ -53,7 +53,7 @@ bool JsonBuilder::add(Json value) {
 }
 
 bool JsonBuilder::open(Json empty) {
-  frames_.push_back({.container = &put(std::move(empty)), .slot = 0, .places = {}});
+  frames_.push_back({.container = &put(std::move(empty)), .places = {}});
   return true;
 }
 

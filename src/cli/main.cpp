@@ -30,13 +30,22 @@ Environment process_environment() {
   return Environment(std::move(values));
 }
 
+// A message may quote a file or a template: its control characters must not reach a terminal, where they are
+// commands.
+std::string without_control_characters(std::string text) {
+  for (char& c : text)
+    if ((static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') || c == 0x7f) c = '?';
+  return text;
+}
+
 // Errors are always shown, warnings to people, the rest when asked for.
 Log stderr_log(bool is_terminal, const bool& verbose) {
   return Log([is_terminal, &verbose](LogLevel level, std::string_view message) {
     const bool shown = level == LogLevel::error || verbose || (level == LogLevel::warning && is_terminal);
     if (!shown) return;
     static constexpr const char* kNames[] = {"debug", "info", "warning", "error"};
-    const std::string line = fmt::format("godwit: {}: {}\n", kNames[static_cast<int>(level)], message);
+    const std::string line = fmt::format("godwit: {}: {}\n", kNames[static_cast<int>(level)],
+                                         without_control_characters(std::string(message)));
     std::fwrite(line.data(), 1, line.size(), stderr);
   });
 }

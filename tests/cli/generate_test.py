@@ -177,6 +177,14 @@ class Failures(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("No space left", done.stderr.decode())
 
+    def test_messages_quoted_from_a_template_carry_no_terminal_commands(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".jinja") as file:
+            file.write("{{ raise_exception('a\\x1b[2Jb\\rc') }}")
+            file.flush()
+            done = run(*GENERATE, "-p", "x", "--chat-template", file.name)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(b"a?[2Jb?c", done.stderr)
+
     def test_closed_standard_streams_are_not_taken_by_other_files(self):
         """A shell's <&- and >&-: an end of input to read, an error where the answer cannot go."""
         cases = [((0,), ("generate", "-m", CHAIN, "-p", "x"), 0), ((0,), ("chat", "-m", CHAIN), 0),
