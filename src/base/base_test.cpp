@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <ctime>
 #include <fstream>
@@ -14,7 +15,8 @@ namespace godwit {
 namespace {
 
 std::filesystem::path scratch(const std::string& name) {
-  const auto folder = std::filesystem::temp_directory_path() / "godwit_base_test";
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("godwit_base_test_" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder);
   return folder / name;
 }
@@ -52,9 +54,11 @@ TEST(Error, a_failed_check_is_an_internal_error_that_names_the_condition) {
 TEST(Checked, refuses_overflow_and_narrowing) {
   EXPECT_EQ(checked_add<std::uint64_t>(2, 3, "x"), 5u);
   EXPECT_EQ(checked_mul<std::uint32_t>(65535, 65537, "x"), 4294967295u);
-  EXPECT_EQ(code_of([] { checked_mul<std::uint64_t>(1ull << 40, 1ull << 40, "x"); }), ErrorCode::corrupt_file);
+  EXPECT_EQ(code_of([] { checked_mul<std::uint64_t>(1ull << 40, 1ull << 40, "x"); }),
+            ErrorCode::corrupt_file);
   EXPECT_EQ(code_of([] { checked_add<std::uint64_t>(~0ull, 1, "x"); }), ErrorCode::corrupt_file);
-  EXPECT_EQ(code_of([] { checked_cast<std::int32_t>(std::uint64_t{1} << 31, "x"); }), ErrorCode::corrupt_file);
+  EXPECT_EQ(code_of([] { checked_cast<std::int32_t>(std::uint64_t{1} << 31, "x"); }),
+            ErrorCode::corrupt_file);
   EXPECT_EQ(checked_cast<std::int32_t>(std::uint64_t{7}, "x"), 7);
 }
 
@@ -76,16 +80,20 @@ TEST(FileMap, refuses_a_pipe_at_once_instead_of_waiting_for_a_writer) {
 }
 
 TEST(Json, keeps_key_order_and_the_difference_of_int_and_float) {
-  EXPECT_EQ(dump_json(parse_json(R"({"z":1,"a":[1,2.0,true,null]})", "t")), R"({"z":1,"a":[1,2.0,true,null]})");
+  EXPECT_EQ(dump_json(parse_json(R"({"z":1,"a":[1,2.0,true,null]})", "t")),
+            R"({"z":1,"a":[1,2.0,true,null]})");
 }
 
 // Judged by the parser of the library, which is right and slow.
 TEST(Json, builds_what_the_library_builds_and_many_keys_take_no_quadratic_time) {
   std::string many = "{";
-  for (int i = 0; i < 40; ++i) many += "\"k" + std::to_string(i % 23) + "\":[" + std::to_string(i) + ",{\"a\":{}}],";
-  const std::string last = R"("x":{"y":[],"z":[[],{}]},"a":-1,"b":2.5,"c":true,"d":null,"e":"\u00e9","b":18446744073709551615})";
-  for (const std::string& text : {many + last, std::string("7"), std::string("\"s\""), std::string("[]"), std::string("[1,[2,{\"a\":[3]}],4]"),
-                                  std::string(R"({"a":1,"b":2,"a":{"c":3}})")})
+  for (int i = 0; i < 40; ++i)
+    many += "\"k" + std::to_string(i % 23) + "\":[" + std::to_string(i) + ",{\"a\":{}}],";
+  const std::string last =
+      R"("x":{"y":[],"z":[[],{}]},"a":-1,"b":2.5,"c":true,"d":null,"e":"\u00e9","b":18446744073709551615})";
+  for (const std::string& text :
+       {many + last, std::string("7"), std::string("\"s\""), std::string("[]"),
+        std::string("[1,[2,{\"a\":[3]}],4]"), std::string(R"({"a":1,"b":2,"a":{"c":3}})")})
     EXPECT_EQ(dump_json(parse_json(text, "t")), Json::parse(text).dump()) << text;
 
   std::string huge = "{";
@@ -97,7 +105,8 @@ TEST(Json, builds_what_the_library_builds_and_many_keys_take_no_quadratic_time) 
 
 TEST(Json, refuses_depth_trailing_text_and_bad_utf8) {
   const std::string deep(10000, '[');
-  for (const std::string& text : {deep, std::string("{} x"), std::string("\"\xFF\""), std::string(""), std::string("{")})
+  for (const std::string& text :
+       {deep, std::string("{} x"), std::string("\"\xFF\""), std::string(""), std::string("{")})
     EXPECT_EQ(code_of([&] { parse_json(text, "body"); }), ErrorCode::invalid_argument) << text.substr(0, 9);
   for (const std::string_view text : {std::string_view("{}\0", 3), std::string_view("{}\0{\"a\":1}", 9)})
     EXPECT_EQ(code_of([&] { parse_json(text, "NUL ends nothing"); }), ErrorCode::invalid_argument);
@@ -105,14 +114,20 @@ TEST(Json, refuses_depth_trailing_text_and_bad_utf8) {
   EXPECT_EQ(parse_json(R"(["[[[[\"[["])", "strings may hold brackets").size(), 1u);
 }
 
-TEST(Json, dumping_replaces_bytes_that_are_not_utf8) { EXPECT_EQ(dump_json(Json("\xFF" "A")), "\"\xEF\xBF\xBD" "A\""); }
+TEST(Json, dumping_replaces_bytes_that_are_not_utf8) {
+  EXPECT_EQ(dump_json(Json("\xFF"
+                           "A")),
+            "\"\xEF\xBF\xBD"
+            "A\"");
+}
 
 TEST(Sha256, agrees_with_the_published_vectors) {  // FIPS 180-2, appendix B.1; the empty message
   Sha256 abc;
   abc.update(std::as_bytes(std::span("abc", 3)));
   EXPECT_EQ(abc.hex_digest(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   std::ofstream(scratch("empty")).flush();
-  EXPECT_EQ(sha256_of_file(scratch("empty")), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(sha256_of_file(scratch("empty")),
+            "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
 TEST(Environment, an_empty_variable_is_absent) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <iterator>
@@ -17,7 +18,8 @@ std::string content_of(const std::filesystem::path& path) {
 }
 
 TEST(SafetensorsWriter, writes_the_published_layout_byte_for_byte) {
-  const auto path = std::filesystem::temp_directory_path() / "godwit_writer_test.safetensors";
+  const auto path = std::filesystem::temp_directory_path() /
+                    ("godwit_writer_test.safetensors_" + std::to_string(::getpid()));
   const std::vector<float> a = {1.0f, -2.0f};
   const std::vector<std::uint8_t> b = {7, 8, 9};
   const std::vector<TensorToWrite> tensors = {
@@ -37,7 +39,8 @@ TEST(SafetensorsWriter, writes_the_published_layout_byte_for_byte) {
 }
 
 TEST(SafetensorsWriter, does_not_put_a_file_in_the_place_of_a_pipe) {
-  const std::filesystem::path pipe = std::filesystem::temp_directory_path() / "godwit_writer_pipe";
+  const std::filesystem::path pipe =
+      std::filesystem::temp_directory_path() / ("godwit_writer_pipe_" + std::to_string(::getpid()));
   std::filesystem::remove(pipe);
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_THROW(write_safetensors(pipe, {}), Error);

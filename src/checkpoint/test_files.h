@@ -10,14 +10,16 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "base/error.h"
 
 namespace godwit::checkpoint {
 
-// An empty folder for one test, under the system's temporary folder.
+// An empty folder for one test of this process (tests run side by side), under the system's temporary folder.
 inline std::filesystem::path fresh_folder(const std::string& name) {
-  const auto folder = std::filesystem::temp_directory_path() / ("godwit_checkpoint_" + name);
+  const auto folder = std::filesystem::temp_directory_path() /
+                      ("godwit_checkpoint_" + name + "_" + std::to_string(::getpid()));
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
   return folder;

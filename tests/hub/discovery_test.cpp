@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
+#include <iterator>
 #include <set>
 
 #include "base/error.h"
@@ -70,76 +72,90 @@ class Discovery : public testing::Test {
     return "";
   }
 
+  struct Fault {
+    const char* name;
+    const char* expected;  // part of the report
+    std::function<void(const std::string& id)> make;
+  };
+
+  // What can be wrong with the weights of a snapshot.
+  std::vector<Fault> weight_faults() {
+    const std::string shards = R"({"weight_map":{"a":"model-1.safetensors","b":"model-2.safetensors"}})";
+    return {
+        {"dangling-link", "link to a file that does not exist",
+         [this](const std::string& id) { fs::remove(repo(id) / "blobs/blob-of-model.safetensors"); }},
+        {"link-loop", "model.safetensors",
+         [this](const std::string& id) {
+           fs::remove(snapshot(id) / "model.safetensors");
+           fs::create_symlink("model.safetensors", snapshot(id) / "model.safetensors");
+         }},
+        {"missing-shard", "model-2.safetensors is missing",
+         [this, shards](const std::string& id) {
+           add_linked(id, kCommit, "model.safetensors.index.json", shards);
+           add_linked(id, kCommit, "model-1.safetensors", safetensors_content(10, 2));
+         }},
+        {"shard-outside", "not a file of this folder",
+         [this](const std::string& id) {
+           add_linked(id, kCommit, "model.safetensors.index.json",
+                      R"({"weight_map":{"a":"../../../secret.safetensors"}})");
+         }},
+        {"broken-index", "index.json",
+         [this](const std::string& id) { add_linked(id, kCommit, "model.safetensors.index.json", "{"); }},
+        {"truncated-weights", "where its header announces",
+         [this](const std::string& id) {
+           fs::resize_file(repo(id) / "blobs/blob-of-model.safetensors", 120);
+         }},
+        {"absurd-header", "header of",
+         [this](const std::string& id) {
+           replace(repo(id) / "blobs/blob-of-model.safetensors", std::string(16, '\xff'));
+         }},
+        {"empty-weights", "is empty",
+         [this](const std::string& id) { replace(repo(id) / "blobs/blob-of-model.safetensors", ""); }},
+    };
+  }
+
+  // What can be wrong with everything else.
+  std::vector<Fault> structure_faults() {
+    return {
+        {"empty-config", "config.json is empty",
+         [this](const std::string& id) { replace(repo(id) / "blobs/blob-of-config.json", ""); }},
+        {"broken-config", "config.json",
+         [this](const std::string& id) { replace(repo(id) / "blobs/blob-of-config.json", "{\"a\":"); }},
+        {"no-model-type", "no model_type",
+         [this](const std::string& id) { replace(repo(id) / "blobs/blob-of-config.json", "[1]"); }},
+        {"config-is-a-folder", "is not a file",
+         [this](const std::string& id) {
+           fs::remove(snapshot(id) / "config.json");
+           fs::create_directories(snapshot(id) / "config.json");
+         }},
+        {"no-tokenizer", "no tokenizer",
+         [this](const std::string& id) { fs::remove(snapshot(id) / "tokenizer.json"); }},
+        {"pickle-only", "no .safetensors",
+         [this](const std::string& id) {
+           fs::remove(snapshot(id) / "model.safetensors");
+           add_linked(id, kCommit, "pytorch_model.bin", "pickle");
+         }},
+        {"no-snapshot", "holds no snapshot",
+         [this](const std::string& id) {
+           fs::remove_all(repo(id) / "snapshots");
+           fs::remove_all(repo(id) / "refs");
+         }},
+        {"ref-to-nothing", "has no snapshot here",
+         [this](const std::string& id) { fs::remove_all(repo(id) / "snapshots"); }},
+        {"broken-split", "model-00002-of-00002.gguf is missing",
+         [this](const std::string& id) {
+           fs::remove_all(snapshot(id));
+           add_linked(id, kCommit, "model-00001-of-00002.gguf", "GGUF");
+         }},
+    };
+  }
+
   fs::path home_, cache_;
 };
 
-struct Fault {
-  const char* name;
-  const char* expected;  // part of the report
-  std::function<void(const std::string& id)> make;
-};
-
 TEST_F(Discovery, EveryFaultOfACacheIsReportedAndNotListed) {
-  const std::string shards = R"({"weight_map":{"a":"model-1.safetensors","b":"model-2.safetensors"}})";
-  const std::vector<Fault> faults = {
-      {"dangling-link", "link to a file that does not exist",
-       [&](const std::string& id) { fs::remove(repo(id) / "blobs/blob-of-model.safetensors"); }},
-      {"link-loop", "model.safetensors",
-       [&](const std::string& id) {
-         fs::remove(snapshot(id) / "model.safetensors");
-         fs::create_symlink("model.safetensors", snapshot(id) / "model.safetensors");
-       }},
-      {"missing-shard", "model-2.safetensors is missing",
-       [&](const std::string& id) {
-         add_linked(id, kCommit, "model.safetensors.index.json", shards);
-         add_linked(id, kCommit, "model-1.safetensors", safetensors_content(10, 2));
-       }},
-      {"shard-outside", "not a file of this folder",
-       [&](const std::string& id) {
-         add_linked(id, kCommit, "model.safetensors.index.json",
-                    R"({"weight_map":{"a":"../../../secret.safetensors"}})");
-       }},
-      {"broken-index", "index.json",
-       [&](const std::string& id) { add_linked(id, kCommit, "model.safetensors.index.json", "{"); }},
-      {"truncated-weights", "where its header announces",
-       [&](const std::string& id) { fs::resize_file(repo(id) / "blobs/blob-of-model.safetensors", 120); }},
-      {"absurd-header", "header of",
-       [&](const std::string& id) {
-         replace(repo(id) / "blobs/blob-of-model.safetensors", std::string(16, '\xff'));
-       }},
-      {"empty-weights", "is empty",
-       [&](const std::string& id) { replace(repo(id) / "blobs/blob-of-model.safetensors", ""); }},
-      {"empty-config", "config.json is empty",
-       [&](const std::string& id) { replace(repo(id) / "blobs/blob-of-config.json", ""); }},
-      {"broken-config", "config.json",
-       [&](const std::string& id) { replace(repo(id) / "blobs/blob-of-config.json", "{\"a\":"); }},
-      {"no-model-type", "no model_type",
-       [&](const std::string& id) { replace(repo(id) / "blobs/blob-of-config.json", "[1]"); }},
-      {"config-is-a-folder", "is not a file",
-       [&](const std::string& id) {
-         fs::remove(snapshot(id) / "config.json");
-         fs::create_directories(snapshot(id) / "config.json");
-       }},
-      {"no-tokenizer", "no tokenizer",
-       [&](const std::string& id) { fs::remove(snapshot(id) / "tokenizer.json"); }},
-      {"pickle-only", "no .safetensors",
-       [&](const std::string& id) {
-         fs::remove(snapshot(id) / "model.safetensors");
-         add_linked(id, kCommit, "pytorch_model.bin", "pickle");
-       }},
-      {"no-snapshot", "holds no snapshot",
-       [&](const std::string& id) {
-         fs::remove_all(repo(id) / "snapshots");
-         fs::remove_all(repo(id) / "refs");
-       }},
-      {"ref-to-nothing", "has no snapshot here",
-       [&](const std::string& id) { fs::remove_all(repo(id) / "snapshots"); }},
-      {"broken-split", "model-00002-of-00002.gguf is missing",
-       [&](const std::string& id) {
-         fs::remove_all(snapshot(id));
-         add_linked(id, kCommit, "model-00001-of-00002.gguf", "GGUF");
-       }},
-  };
+  std::vector<Fault> faults = weight_faults();
+  std::ranges::move(structure_faults(), std::back_inserter(faults));
   std::set<std::string> expected;
   for (const auto& fault : faults) {
     const std::string id = std::string("faults/") + fault.name;
