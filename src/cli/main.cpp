@@ -100,6 +100,7 @@ int run(int argc, const char* const* argv) {
   app.add_flag("-v,--verbose", verbose, "Log everything to standard error");
   for (const AddVerb add : verbs()) add(app, context);
   take_plain_numbers_only(app);
+  take_no_flag_as_value(app);
 
   try {
     return parse_and_run(app, context, argc, argv);

@@ -19,6 +19,7 @@
 #include "decode/engine.h"
 #include "hub/model_resolver.h"
 #include "models/model_bundle.h"
+#include "serve/access.h"
 #include "serve/engine_adapter.h"
 #include "serve/server.h"
 
@@ -136,12 +137,25 @@ std::int64_t now_unix() {
   return duration_cast<seconds>(system_clock::now().time_since_epoch()).count();
 }
 
-void read_keys_of_environment(ServeFlags& flags, const Environment& environment) {
+// An empty key comes from a shell variable that was never set; it would protect nothing. An empty
+// GODWIT_API_KEY is an absent one, as everywhere in the environment.
+void complete_keys(ServeFlags& flags, const Environment& environment) {
+  for (const std::string& key : flags.server.api_keys)
+    if (key.empty()) fail(ErrorCode::invalid_argument, "serve", "--api-key: the key is empty");
   if (const auto key = environment.get("GODWIT_API_KEY")) flags.server.api_keys.push_back(*key);
 }
 
+// Shown whatever the log level: it is about who may use this machine.
+void warn_when_open_to_others(const ServeFlags& flags) {
+  if (serve::is_loopback_name(flags.server.host) || !flags.server.api_keys.empty()) return;
+  print_line(
+      fmt::format("WARNING: --host {} without --api-key: whoever reaches this machine may use the server",
+                  flags.server.host));
+}
+
 int run_serve(ServeFlags flags, const CommandContext& context) {
-  read_keys_of_environment(flags, context.environment);
+  complete_keys(flags, context.environment);
+  warn_when_open_to_others(flags);
   const models::ModelOptions options = model_options(flags, context);
   Signals signals;
   const Log log = log_for(flags, context.err_is_terminal);
@@ -168,7 +182,8 @@ void add_serve(CLI::App& app, CommandContext& context) {
   CLI::App* verb = app.add_subcommand("serve", "Serve a model over HTTP (the OpenAI API)");
   verb->add_option("-m,--model", flags->model, "Folder, .gguf file, hub id or name of a model")
       ->capture_default_str();
-  verb->add_option("--alias", flags->aliases, "A further name that requests may use; repeatable");
+  verb->add_option("--alias", flags->aliases, "A further name that requests may use; repeatable")
+      ->allow_extra_args(false);
   verb->add_option("--host", flags->server.host, "Address to listen on")->capture_default_str();
   verb->add_option("--port", flags->server.port, "Port; 0 takes a free one")
       ->check(CLI::Range(0, 65535))
@@ -180,10 +195,12 @@ void add_serve(CLI::App& app, CommandContext& context) {
   verb->add_option("--kv", flags->kv, "How the KV state is stored")->capture_default_str();
   verb->add_option("--chat-template", flags->chat_template, "Use this Jinja file instead of the model's own");
   verb->add_option("--api-key", flags->server.api_keys,
-                   "Ask clients for this key; repeatable (also: GODWIT_API_KEY)");
+                   "Ask clients for this key; repeatable (also: GODWIT_API_KEY)")
+      ->allow_extra_args(false);
   verb->add_option("--cors-origins", flags->server.cors_origins,
                    "Origins whose pages may use the server beside local ones; * for all")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
   verb->add_option("--drain-timeout", flags->drain_seconds,
                    "Seconds that answers may take to finish at the end")
       ->check(CLI::NonNegativeNumber)

@@ -12,6 +12,8 @@
 namespace godwit::cli {
 namespace {
 
+constexpr std::string_view kValueMissing = "value missing";
+
 // The innermost subcommand that the line named: its flags are the candidates.
 const CLI::App& chosen(const CLI::App& app) {
   const auto picked = app.get_subcommands();
@@ -94,10 +96,26 @@ void take_plain_numbers_only(CLI::App& app) {
   for (CLI::App* verb : app.get_subcommands([](CLI::App*) { return true; })) take_plain_numbers_only(*verb);
 }
 
+void take_no_flag_as_value(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    const bool is_for_the_model =
+        option->check_lname("prompt") || option->check_lname("system") || option->check_lname("stop");
+    if (!option->get_type_name().starts_with("TEXT") || is_for_the_model) continue;
+    option->check(CLI::Validator(
+        [](std::string& text) {
+          return text.starts_with("--") ? fmt::format("{} (\"{}\" is a flag)", kValueMissing, text) : "";
+        },
+        ""));
+  }
+  for (CLI::App* verb : app.get_subcommands([](CLI::App*) { return true; })) take_no_flag_as_value(*verb);
+}
+
 std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& verb = chosen(app);
   // A word that nobody knows explains more than the flag that it was meant to be.
-  const std::vector<std::string> extra = app.remaining(/*recurse=*/true);
+  std::vector<std::string> extra = app.remaining(/*recurse=*/true);
+  // Not when a flag was taken for a value: then the word behind it was meant for that flag.
+  if (std::string_view(error.what()).find(kValueMissing) != std::string_view::npos) extra.clear();
   return fmt::format("{}: {}\nSee {} --help.\n", full_name(verb),
                      extra.empty() ? error.what() : unknown_word(verb, extra.front()), full_name(verb));
 }

@@ -13,4 +13,9 @@ std::string usage_message(const CLI::App& app, const CLI::ParseError& error);
 // as 8.
 void take_plain_numbers_only(CLI::App& app);
 
+// Makes every flag whose value is a name or a path refuse "--something": its own value was forgotten, and
+// CLI11 would take the next flag for it. Texts for the model (prompt, system message, stop string) may begin
+// so.
+void take_no_flag_as_value(CLI::App& app);
+
 }  // namespace godwit::cli

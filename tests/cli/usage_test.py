@@ -74,6 +74,23 @@ class Usage(unittest.TestCase):
         self.refused("eval", "logits", "-o", "x", says="--tokens is required")
         self.refused("generate", "--math", "exact", "-p", "x", says="--math")
 
+    def test_a_forgotten_value_is_not_the_next_flag(self):
+        for flag in ["--alias", "--api-key", "--cors-origins", "--host", "--model", "--port-file", "--chat-template"]:
+            self.refused("serve", flag, "--port", "0", says=f'{flag}: value missing ("--port" is a flag)')
+        self.refused("serve", "--api-key", "--alias", "x", says="--api-key: value missing")
+        self.refused("serve", "--alias", "x", "y", says="unknown argument 'y'")  # one value each
+        self.refused("generate", "-m", "--json", "-p", "x", says="--model: value missing")
+
+    def test_an_empty_api_key_protects_nothing(self):
+        self.refused("serve", "-m", CHAIN, "--api-key", "", says="--api-key: the key is empty")
+
+    def test_a_server_for_others_without_a_key_says_so_loudly(self):
+        loud = b"WARNING: --host 0.0.0.0 without --api-key"
+        serve = ("serve", "-m", "/nowhere", "--host")
+        self.assertIn(loud, run(*serve, "0.0.0.0").stderr)
+        self.assertNotIn(b"WARNING", run(*serve, "0.0.0.0", "--api-key", "k").stderr)
+        self.assertNotIn(b"WARNING", run(*serve, "127.0.0.1").stderr)
+
     def test_token_lists_are_numbers_between_commas(self):
         for text in ["", "1,,2", "1,x", "1 2", "1,", "1.0", "0x1", "99999999999"]:
             self.refused("generate", "-m", CHAIN, "--tokens", text, says="is not a token id")
