@@ -13,6 +13,7 @@
 #include "cli/answer.h"
 #include "cli/command.h"
 #include "cli/model_flags.h"
+#include "cli/usage.h"
 #include "decode/engine.h"
 #include "kernels/select.h"
 #include "models/model_bundle.h"
@@ -139,7 +140,7 @@ void add_bench(CLI::App& app, CommandContext& context) {
   CLI::App* verb = app.add_subcommand("bench", "Measure prefill and decode speed");
   flags->model.add_to(*verb, /*with_chat=*/false);
   verb->add_option("--prompt", flags->prompt, "Tokens of the prompt")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->capture_default_str();
   verb->add_option("--generate", flags->generate, "Tokens to make, at least 2")
       ->check(CLI::Range(2, 1 << 30))

@@ -32,13 +32,29 @@ struct TypedPrompt {
   std::string text;
 };
 
+// Editors and echo end what they write with a newline that nobody meant as part of the prompt.
+std::string without_last_newline(std::string text) {
+  if (text.ends_with('\n')) text.pop_back();
+  if (text.ends_with('\r')) text.pop_back();
+  return text;
+}
+
+// Errors here cost no load of a model.
+void check_flags(const GenerateFlags& flags) {
+  if (flags.logprobs >= 0 && !flags.json)
+    fail(ErrorCode::invalid_argument, "cli", "--logprobs needs --json: the text has no place for them");
+  if (flags.raw && !flags.system.empty())
+    fail(ErrorCode::invalid_argument, "cli", "--system needs a chat template, and --raw turns it off");
+}
+
 TypedPrompt typed_prompt(const GenerateFlags& flags) {
   if (flags.tokens) return {parse_token_list(*flags.tokens), {}};
-  if (!flags.file.empty()) return {{}, read_text(flags.file)};
-  if (!flags.prompt)
+  if (!flags.prompt && flags.file.empty())
     fail(ErrorCode::invalid_argument, "cli",
          "a prompt is needed: -p TEXT, -p - (standard input), --file FILE or --tokens 1,2,3");
-  TypedPrompt typed{{}, *flags.prompt == "-" ? read_text("-") : *flags.prompt};
+  const bool is_typed = flags.prompt && *flags.prompt != "-";
+  TypedPrompt typed{
+      {}, is_typed ? *flags.prompt : without_last_newline(read_text(flags.prompt.value_or(flags.file)))};
   if (typed.text.empty()) fail(ErrorCode::invalid_argument, "cli", "the prompt is empty");
   return typed;
 }
@@ -48,8 +64,7 @@ std::vector<int> prompt_tokens(const GenerateFlags& flags, const TypedPrompt& ty
   if (!typed.tokens.empty()) return typed.tokens;
   if (flags.raw || !model.chat_template) {
     if (!flags.system.empty())
-      fail(ErrorCode::invalid_argument, "cli", "--system needs a chat template, and {}",
-           flags.raw ? "--raw turns it off" : "this model has none");
+      fail(ErrorCode::invalid_argument, "cli", "--system needs a chat template, and this model has none");
     return model.need_tokenizer().encode(typed.text);
   }
   Json messages = Json::array();
@@ -68,6 +83,7 @@ void print_end(const GenerateFlags& flags, const Answer& answer, const models::M
 }
 
 int run_generate(const GenerateFlags& flags, CommandContext& context) {
+  check_flags(flags);
   const TypedPrompt typed = typed_prompt(flags);
   decode::GenerationRequest request = flags.sampling.request();
   request.logprobs = flags.logprobs >= 0;

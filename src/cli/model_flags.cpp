@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/thread_pool.h"
+#include "cli/usage.h"
 #include "hub/model_resolver.h"
 #include "kernels/select.h"
 
@@ -13,9 +14,8 @@ void ModelFlags::add_to(CLI::App& verb, bool with_chat) {
   add_math_flags(verb, math, threads);
   verb.add_option("--kv", kv, "How the KV state is stored: dense, dense:bf16|f16|f32")->capture_default_str();
   verb.add_option("--kv-start", kv_start, "First position that --kv quantizes (needs a quantized --kv)")
-      ->check(CLI::NonNegativeNumber);
-  verb.add_option("--ctx", context_length, "Most tokens of a prompt and its answer")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least(0));
+  verb.add_option("--ctx", context_length, "Most tokens of a prompt and its answer")->check(at_least(1));
   if (with_chat)
     verb.add_option("--chat-template", chat_template, "Use this Jinja file instead of the model's own");
 }

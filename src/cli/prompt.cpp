@@ -1,6 +1,7 @@
 #include "cli/prompt.h"
 
 #include <charconv>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -42,6 +43,9 @@ std::vector<int> parse_token_list(std::string_view text) {
 
 std::string read_text(const std::string& path) {
   if (path == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
+  // A stream over a folder opens, and then throws words of the library that name nothing.
+  if (std::error_code error; std::filesystem::is_directory(path, error))
+    fail(ErrorCode::invalid_argument, "cli", "{} is a folder; a text file is needed", path);
   std::ifstream file(path, std::ios::binary);
   if (!file) fail(ErrorCode::not_found, "cli", "{}: cannot be opened", path);
   std::string text{std::istreambuf_iterator<char>(file), {}};

@@ -13,7 +13,7 @@ namespace godwit::cli {
 // "1,2,3". Throws Error{invalid_argument} naming the part that is no number.
 std::vector<int> parse_token_list(std::string_view text);
 
-// A whole file, or all of standard input for "-". Throws Error{not_found, io}.
+// A whole file, or all of standard input for "-". Throws Error{not_found, io}; invalid_argument for a folder.
 std::string read_text(const std::string& path);
 
 // Through the model's chat template, ready for the assistant's turn. Throws Error{unsupported} when there is

@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "base/error.h"
+
 namespace godwit::cli {
 
 void SamplingFlags::add_to(CLI::App& verb) {
@@ -33,6 +35,9 @@ void SamplingFlags::add_to(CLI::App& verb) {
 
 decode::GenerationRequest SamplingFlags::request() const {
   // The model's width is not known yet; the engine checks again. No flag sets a bias.
+  if (max_tokens < -1)
+    fail(ErrorCode::invalid_argument, "cli",
+         "max_tokens is {}: at least 0 is needed, or -1 for the rest of the context", max_tokens);
   params.validate(std::numeric_limits<int>::max());
   decode::GenerationRequest request;
   request.max_tokens = max_tokens;

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "cli/command.h"
 #include "cli/model_flags.h"
+#include "cli/usage.h"
 #include "decode/engine.h"
 #include "hub/model_resolver.h"
 #include "models/model_bundle.h"
@@ -190,7 +191,7 @@ void add_serve(CLI::App& app, CommandContext& context) {
       ->capture_default_str();
   verb->add_option("--port-file", flags->port_file, "Write the port there once the server is ready");
   verb->add_option("--ctx", flags->context_length, "Most tokens of a prompt and its answer")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least(1));
   add_math_flags(*verb, flags->math, flags->threads);
   verb->add_option("--kv", flags->kv, "How the KV state is stored")->capture_default_str();
   verb->add_option("--chat-template", flags->chat_template, "Use this Jinja file instead of the model's own");
@@ -203,7 +204,7 @@ void add_serve(CLI::App& app, CommandContext& context) {
       ->allow_extra_args(false);
   verb->add_option("--drain-timeout", flags->drain_seconds,
                    "Seconds that answers may take to finish at the end")
-      ->check(CLI::NonNegativeNumber)
+      ->check(at_least(0))
       ->capture_default_str();
   verb->add_flag("--keep-half-closed", flags->server.limits.waits_for_half_closed,
                  "Finish whole answers for clients that closed their sending side");

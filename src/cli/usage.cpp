@@ -65,7 +65,11 @@ bool is_plain(const std::string& text) {
 std::string whole_number_problem(const std::string& text) {
   const std::string digits = text.starts_with('-') ? text.substr(1) : text;
   const bool is_octal = digits.size() > 1 && digits.starts_with('0');
-  return is_plain<long long>(text) && !is_octal ? "" : fmt::format("\"{}\" is not a whole number", text);
+  if (!is_plain<long long>(text) || is_octal) return fmt::format("\"{}\" is not a whole number", text);
+  int number = 0;  // every such flag is an int
+  if (std::from_chars(text.data(), text.data() + text.size(), number).ec == std::errc::result_out_of_range)
+    return fmt::format("\"{}\" is out of range ({} at most)", text, std::numeric_limits<int>::max());
+  return "";
 }
 
 // CLI11 would wrap a negative one around and cut a large one off.
@@ -94,6 +98,17 @@ void take_plain_numbers_only(CLI::App& app) {
       option->check(CLI::Validator([](std::string& text) { return number_problem(text); }, ""));
   }
   for (CLI::App* verb : app.get_subcommands([](CLI::App*) { return true; })) take_plain_numbers_only(*verb);
+}
+
+CLI::Validator at_least(int least) {
+  const auto problem = [least](std::string& text) -> std::string {
+    double number = 0;
+    const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error == std::errc::invalid_argument || number >= least)
+      return "";  // no number: another check says so
+    return fmt::format("{} is less than {}; at least {} is needed", text, least, least);
+  };
+  return {problem, ""};
 }
 
 void take_no_flag_as_value(CLI::App& app) {

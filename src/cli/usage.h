@@ -13,6 +13,9 @@ std::string usage_message(const CLI::App& app, const CLI::ParseError& error);
 // as 8.
 void take_plain_numbers_only(CLI::App& app);
 
+// A lower bound, said in words. (CLI11's own bounds print the largest double in full.)
+CLI::Validator at_least(int least);
+
 // Makes every flag whose value is a name or a path refuse "--something": its own value was forgotten, and
 // CLI11 would take the next flag for it. Texts for the model (prompt, system message, stop string) may begin
 // so.

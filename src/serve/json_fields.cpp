@@ -1,6 +1,7 @@
 #include "serve/json_fields.h"
 
 #include <cmath>
+#include <limits>
 
 #include "serve/request_error.h"
 
@@ -85,6 +86,12 @@ std::optional<double> JsonFields::number(std::string_view name, double least, do
   if (!value) return std::nullopt;
   if (!value->is_number()) bad_field(path_of(name), "must be a number, got {}", shown(*value));
   const double number = value->get<double>();
+  const bool has_bound = most < std::numeric_limits<double>::max();
+  if (!has_bound && std::isfinite(number) && number < least)
+    bad_field(path_of(name), "must be {}, got {}",
+              least > 0 && least < 1e-300 ? "greater than 0" : fmt::format("at least {}", least),
+              shown(*value));
+  if (!has_bound && !std::isfinite(number)) bad_field(path_of(name), "must be finite, got {}", shown(*value));
   if (!std::isfinite(number) || number < least || number > most)
     bad_field(path_of(name), "must be within {}..{}, got {}", least, most, shown(*value));
   return number;

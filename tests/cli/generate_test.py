@@ -35,6 +35,11 @@ class Text(unittest.TestCase):
             pathlib.Path(file.name).write_text("grüße")
             self.assertEqual(answer_of("--file", file.name)["prompt_tokens"], direct["prompt_tokens"])
 
+    def test_one_last_newline_of_a_file_or_of_standard_input_is_no_part_of_the_prompt(self):
+        wanted = answer_of("-p", "a\n")["prompt_tokens"]
+        self.assertEqual(answer_of("-p", "-", stdin=b"a\n\n")["prompt_tokens"], wanted)
+        self.assertEqual(answer_of("-p", "-", stdin=b"a\r\n")["prompt_tokens"], wanted - 1)
+
     def test_a_prompt_may_begin_with_a_dash(self):
         self.assertEqual(answer_of("-p", "--help")["text"], ANSWER)
 

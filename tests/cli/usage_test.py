@@ -91,6 +91,28 @@ class Usage(unittest.TestCase):
         self.assertNotIn(b"WARNING", run(*serve, "0.0.0.0", "--api-key", "k").stderr)
         self.assertNotIn(b"WARNING", run(*serve, "127.0.0.1").stderr)
 
+    def test_bounds_are_said_in_words(self):
+        for flag, value, says in [
+            ("-n", "99999999999999999999", "--max-tokens: \"99999999999999999999\" is out of range (2147483647 at most)"),
+            ("--kv-start", "-1", "--kv-start: -1 is less than 0; at least 0 is needed"),
+            ("--ctx", "0", "--ctx: 0 is less than 1; at least 1 is needed"),
+            ("-n", "-2", "max_tokens is -2: at least 0 is needed, or -1 for the rest of the context"),
+        ]:  # fmt: skip
+            self.refused("generate", "-p", "x", "-m", "/nowhere", flag, value, says=says)
+        self.refused("serve", "--drain-timeout", "-1", says="--drain-timeout: -1 is less than 0")
+
+    def test_flags_that_would_do_nothing_are_refused_before_a_model_is_looked_for(self):
+        prompt = ("generate", "-m", "/nowhere", "-p", "x")
+        self.refused(*prompt, "--logprobs", "2", says="--logprobs needs --json")
+        self.refused(*prompt, "--raw", "--system", "s", says="--raw turns it off")
+
+    def test_a_prompt_without_text_is_empty_wherever_it_comes_from(self):
+        self.refused("generate", "-p", "", says="the prompt is empty")
+        self.refused("generate", "--file", "/dev/null", says="the prompt is empty")
+        done = run("generate", "-p", "-", stdin=b"\n")
+        self.assertEqual((done.returncode, b"the prompt is empty" in done.stderr), (2, True), done.stderr)
+        self.refused("generate", "--file", "/tmp", says="/tmp is a folder")
+
     def test_token_lists_are_numbers_between_commas(self):
         for text in ["", "1,,2", "1,x", "1 2", "1,", "1.0", "0x1", "99999999999"]:
             self.refused("generate", "-m", CHAIN, "--tokens", text, says="is not a token id")

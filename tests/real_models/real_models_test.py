@@ -14,7 +14,7 @@ PROGRAM = sys.argv.pop(1)
 # first word for some questions, so the two arithmetics are not asked the same.
 QUESTIONS = {
     "smollm2": {
-        "reference": [("What is the capital of France?", "Paris"), ("What do bees make?", "honey")],
+        "reference": [("What is the capital of France?", "Paris"), ("What is the opposite of hot?", "cold")],
         "native": [("What is the chemical formula of water?", "H2O"), ("What is the opposite of hot?", "cold")],
     },
     "gemma3-270m": {
