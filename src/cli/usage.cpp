@@ -66,7 +66,12 @@ std::string whole_number_problem(const std::string& text) {
   const std::string digits = text.starts_with('-') ? text.substr(1) : text;
   const bool is_octal = digits.size() > 1 && digits.starts_with('0');
   if (!is_plain<long long>(text) || is_octal) return fmt::format("\"{}\" is not a whole number", text);
-  int number = 0;  // every such flag is an int
+  return "";
+}
+
+std::string int_problem(const std::string& text) {
+  if (std::string problem = whole_number_problem(text); !problem.empty()) return problem;
+  int number = 0;
   if (std::from_chars(text.data(), text.data() + text.size(), number).ec == std::errc::result_out_of_range)
     return fmt::format("\"{}\" is out of range ({} at most)", text, std::numeric_limits<int>::max());
   return "";
@@ -92,8 +97,8 @@ void take_plain_numbers_only(CLI::App& app) {
     const std::string type = option->get_type_name();
     if (type.starts_with("UINT"))
       option->check(CLI::Validator([](std::string& text) { return unsigned_problem(text); }, ""));
-    if (type.starts_with("INT"))
-      option->check(CLI::Validator([](std::string& text) { return whole_number_problem(text); }, ""));
+    if (type.starts_with("INT"))  // they are all of type int
+      option->check(CLI::Validator([](std::string& text) { return int_problem(text); }, ""));
     if (type.starts_with("FLOAT"))
       option->check(CLI::Validator([](std::string& text) { return number_problem(text); }, ""));
   }

@@ -58,5 +58,22 @@ TEST(JsonFields, ErrorsNameTheFieldWithItsPathAndTheValue) {
   EXPECT_EQ(refusal_of([&] { deep.number("t", 0, 1); }), "deep.t: invalid_value");
 }
 
+TEST(JsonFields, ABoundThatIsOpenAboveIsSaidWithoutTheLargestDouble) {
+  const Json object = Json::parse(R"({"t": -1})");
+  const JsonFields in(object);
+  constexpr double kMost = std::numeric_limits<double>::max();
+  const auto message = [&](double least) {
+    try {
+      in.number("t", least, kMost);
+    } catch (const RequestError& e) {
+      return std::string(e.message());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_EQ(message(0), "'t' must be at least 0, got -1");
+  EXPECT_EQ(message(std::numeric_limits<double>::min()), "'t' must be greater than 0, got -1");
+  EXPECT_EQ(message(-1), "accepted");
+}
+
 }  // namespace
 }  // namespace godwit::serve
