@@ -63,7 +63,8 @@ class MessageQueue {
 
 hub::GetRequest request_of(const GetFlags& flags) {
   const auto spec = hub::parse_repo_spec(flags.model);
-  if (!spec)
+  // The cache knows a few old names without an owner; no hub serves a new one, so a slip is not sent there.
+  if (!spec || spec->repo.find('/') == std::string::npos)
     fail(ErrorCode::invalid_argument, "get",
          "\"{}\" is not the name of a repository: ORG/NAME[@REVISION][:FILE.gguf]", flags.model);
   if (!spec->revision.empty() && !flags.revision.empty() && spec->revision != flags.revision)

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +42,36 @@ std::vector<std::string> verbs_of(const CLI::App& app) {
   return names;
 }
 
+// What other programs call the same thing.
+struct OtherName {
+  std::string_view theirs, ours;
+};
+constexpr OtherName kOtherNames[] = {{"run", "generate"},
+                                     {"pull", "get"},
+                                     {"download", "get"},
+                                     {"list", "ls"},
+                                     {"help", "--help"},
+                                     {"version", "--version"},
+                                     {"--temperature", "--temp"},
+                                     {"--n-predict", "--max-tokens"},
+                                     {"--max_tokens", "--max-tokens"},
+                                     {"--ctx-size", "--ctx"}};
+
+// Only where it exists: `godwit chat run` does not mean generate.
+std::optional<std::string> same_thing(std::string_view word, const std::vector<std::string>& candidates) {
+  for (const auto& [theirs, ours] : kOtherNames)
+    if (word == theirs && std::ranges::find(candidates, ours) != candidates.end()) return std::string(ours);
+  return std::nullopt;
+}
+
+// A bare word where a verb takes none is most often the prompt or the model.
+std::string flag_for_argument(const CLI::App& verb, const std::string& word) {
+  const bool wants_prompt = verb.get_name() == "generate";
+  const bool wants_model = verb.get_name() == "serve" || verb.get_name() == "chat";
+  if (wants_prompt) return fmt::format("; the prompt goes behind -p: -p \"{}\"", word);
+  return wants_model ? fmt::format("; the model goes behind -m: -m {}", word) : "";
+}
+
 std::string unknown_word(const CLI::App& verb, std::string word) {
   const bool is_flag = word.starts_with('-');
   word = word.substr(0, word.find('='));
@@ -49,6 +81,10 @@ std::string unknown_word(const CLI::App& verb, std::string word) {
                                  : verbs.empty() ? "argument"
                                                  : "verb",
                                  word);
+  std::vector<std::string> candidates = flags_of(verb);
+  candidates.insert(candidates.end(), verbs.begin(), verbs.end());
+  if (const auto same = same_thing(word, candidates)) return text + fmt::format("; did you mean {}?", *same);
+  if (!is_flag && verbs.empty()) return text + flag_for_argument(verb, word);
   if (const auto near = nearest_word(word, is_flag ? flags_of(verb) : verbs))
     text += fmt::format("; did you mean {}?", *near);
   return text;

