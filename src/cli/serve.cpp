@@ -121,17 +121,31 @@ models::ModelOptions model_options(const ServeFlags& flags, const CommandContext
   return options;
 }
 
-// Readers may watch for the file, so it appears whole.
-void write_port_file(const std::string& path, int port) {
-  if (path.empty()) return;
-  const std::string fresh = path + ".new";
-  std::ofstream file(fresh);
-  file << port << "\n";
-  file.close();
-  std::error_code error;
-  if (file) std::filesystem::rename(fresh, path, error);
-  if (!file || error) fail(ErrorCode::io, "serve", "{}: cannot write the port file", path);
-}
+// The file of --port-file, from the moment the server is ready to its orderly end.
+class PortFile {
+ public:
+  // Readers may watch for the file, so it appears whole. An empty path: no file.
+  PortFile(std::string path, int port) : path_(std::move(path)) {
+    if (path_.empty()) return;
+    const std::string fresh = path_ + ".new";
+    std::ofstream file(fresh);
+    file << port << "\n";
+    file.close();
+    std::error_code error;
+    if (file) std::filesystem::rename(fresh, path_, error);
+    if (!file || error) fail(ErrorCode::io, "serve", "{}: cannot write the port file", path_);
+  }
+  // A port that nobody listens on any more may soon be another program's.
+  ~PortFile() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove(path_, ignored);
+  }
+  PortFile(const PortFile&) = delete;
+  PortFile& operator=(const PortFile&) = delete;
+
+ private:
+  const std::string path_;
+};
 
 std::int64_t now_unix() {
   using std::chrono::duration_cast, std::chrono::seconds, std::chrono::system_clock;
@@ -166,7 +180,7 @@ int run_serve(ServeFlags flags, const CommandContext& context) {
   serve::EngineGenerator generator(engine);
   const serve::ServedModel model = serve::describe(engine, flags.aliases, now_unix());
   server.start(model, generator);
-  write_port_file(flags.port_file, server.port());
+  const PortFile port_file(flags.port_file, server.port());
   print_line(fmt::format("serving {} on {} (context {}, math {}, kv {})", model.id, server.url(),
                          model.context_length, name_of(engine.model().mode), flags.kv));
   signals.wait();

@@ -32,8 +32,7 @@ Response whole(ChoiceStream& answer, const AnswerHead& head, const Request& requ
     entries.clear();
   }
   Json json = answer_json(head, "chat.completion", std::move(choices));
-  json["usage"] = usage_json(answer.usage());
-  json["timings"] = timings_json(answer.timings());
+  add_extras(json, answer);
   return Response::json(json);
 }
 
@@ -64,8 +63,7 @@ class ChunkWriter {
   void finish(const ChoiceStream& answer) {
     if (include_usage_) {
       Json chunk = answer_json(head_, "chat.completion.chunk", Json::array());
-      chunk["usage"] = usage_json(answer.usage());
-      chunk["timings"] = timings_json(answer.timings());
+      add_extras(chunk, answer);
       sink_.send(dump_json(chunk));
     }
     sink_.send("[DONE]");

@@ -15,7 +15,10 @@ constexpr double kTickSeconds = 0.1;
 ChoiceStream::ChoiceStream(Generator& generator, const ServedModel& model, GenerationPlan plan)
     : generator_(generator), model_(model), plan_(std::move(plan)) {
   usage_.prompt_tokens = plan_.prompt_tokens();
-  if (plan_.common.max_tokens != 0) source_ = generator_.submit(plan_.request(0));
+  if (plan_.common.max_tokens == 0) return;
+  source_ = generator_.submit(plan_.request(0));
+  plan_.common.sampling.seed =
+      source_->seed();  // later choices use it too, so that one seed repeats them all
 }
 
 // The request was admitted with its first choice; if the queue is full when a later one comes up, it waits

@@ -40,6 +40,8 @@ class ChoiceStream {
 
   const GenerationPlan& plan() const { return plan_; }
   Usage usage() const { return usage_; }
+  // Of all choices; absent when nothing is generated.
+  std::optional<std::uint64_t> seed() const { return plan_.common.sampling.seed; }
   const decode::Timings& timings() const { return timings_; }  // of the newest finished choice
 
  private:

@@ -45,8 +45,7 @@ class Completion {
   bool wants_logprobs() const { return request_.plan.common.logprobs; }
   bool includes_usage() const { return request_.include_usage; }
   Json frame(Json choices) const { return answer_json(head_, "text_completion", std::move(choices)); }
-  Usage usage() const { return answer_.usage(); }
-  Json timings() const { return timings_json(answer_.timings()); }
+  void add_extras_to(Json& json) const { add_extras(json, answer_); }
 
  private:
   void add_prompt(std::size_t prompt, LegacyLogprobs& into) {
@@ -93,8 +92,7 @@ Response whole(Completion& completion, const Request& request) {
     logprobs = nullptr;
   }
   Json json = completion.frame(std::move(choices));
-  json["usage"] = usage_json(completion.usage());
-  json["timings"] = completion.timings();
+  completion.add_extras_to(json);
   return Response::json(json);
 }
 
@@ -122,8 +120,7 @@ void stream(Completion& completion, const Request& request, EventSink& sink) {
   }
   if (completion.includes_usage()) {
     Json chunk = completion.frame(Json::array());
-    chunk["usage"] = usage_json(completion.usage());
-    chunk["timings"] = completion.timings();
+    completion.add_extras_to(chunk);
     sink.send(dump_json(chunk));
   }
   sink.send("[DONE]");

@@ -114,11 +114,12 @@ const Route& find_route(Request& request) {
     allow += allow.empty() ? "" : ", ";
     allow += route.method == "GET" ? "GET, HEAD" : route.method;
   }
+  const std::string_view asked = std::string_view(request.target).substr(0, request.target.find('?'));
   if (allow.empty())
-    throw RequestError(ErrorCode::not_found, fmt::format("there is nothing at {}", request.path),
+    throw RequestError(ErrorCode::not_found, fmt::format("there is nothing at {}", asked),
                        {.code = "not_found"});
   throw RequestError(ErrorCode::invalid_argument,
-                     fmt::format("{} does not answer {}; it answers {}", request.path, request.method, allow),
+                     fmt::format("{} does not answer {}; it answers {}", asked, request.method, allow),
                      {.code = "method_not_allowed", .status = 405, .allow = allow + ", OPTIONS"});
 }
 
@@ -174,7 +175,10 @@ Response dispatch(Request& request, Context& context) {
     if (response.events) response.events = guarded(std::move(response.events), request, context.log);
   } catch (const std::exception& error) {
     response = error_response(error);
-    if (response.status >= 500) context.log.error("{}: {}", request.id, error.what());
+    if (response.status == 503)  // the way a server ends, no fault
+      context.log.warning("{}: {}", request.id, error.what());
+    else if (response.status >= 500)
+      context.log.error("{}: {}", request.id, error.what());
   }
   response.headers.add("x-request-id", request.id);
   add_cors_headers(request, context.access, response);

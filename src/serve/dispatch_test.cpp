@@ -69,6 +69,7 @@ TEST_F(DispatchTest, PathsAnswerWithAndWithoutV1SlashAndQuery) {
   EXPECT_EQ(code(ask("GET", "/v1/models/nope")), "model_not_found");
   for (const auto* path : {"/", "/v1", "/v1/nothing", "/v1/modelsx", "*"})
     EXPECT_EQ(ask("GET", path).status, 404) << path;
+  EXPECT_EQ(json(ask("GET", "/v1/nothing?q=1"))["error"]["message"], "there is nothing at /v1/nothing");
   for (const auto* path : {"/health", "/v1/health", "/livez", "/readyz"})
     EXPECT_EQ(ask("HEAD", path).status, 200) << path;
 }
@@ -77,6 +78,7 @@ TEST_F(DispatchTest, AWrongMethodIsToldWhatIsAllowed) {
   const Response get = ask("GET", "/v1/chat/completions");
   EXPECT_EQ(get.status, 405);
   EXPECT_EQ(header(get, "Allow"), "POST, OPTIONS");
+  EXPECT_EQ(json(get)["error"]["message"], "/v1/chat/completions does not answer GET; it answers POST");
   EXPECT_EQ(header(ask("DELETE", "/v1/models"), "allow"), "GET, HEAD, OPTIONS");
 }
 
@@ -326,7 +328,10 @@ TEST_F(DispatchTest, AKeyMayComeInThreeHeadersAndIsNeededEverywhereButOnHealth) 
 
 TEST_F(DispatchTest, ADrainingServerTakesNoGenerationsButShowsItsHealth) {
   context.draining = true;
+  std::vector<LogLevel> levels;
+  context.log = Log([&levels](LogLevel level, std::string_view) { levels.push_back(level); });
   const Response refused = chat("");
+  EXPECT_EQ(levels, std::vector{LogLevel::warning});
   EXPECT_EQ(refused.status, 503);
   EXPECT_TRUE(refused.close);
   EXPECT_EQ(code(refused), "draining");

@@ -17,6 +17,7 @@ class JobSource final : public TokenSource {
     return job_.next_for(seconds, timed_out);
   }
   decode::Timings timings() const override { return job_.timings(); }
+  std::uint64_t seed() const override { return job_.seed(); }
 
  private:
   decode::Job job_;
@@ -24,9 +25,8 @@ class JobSource final : public TokenSource {
 
 // Changes whenever the numbers may: another model, mode or KV codec.
 std::string fingerprint_of(const models::ModelBundle& bundle) {
-  const std::string identity =
-      fmt::format("{}\n{}\n{}\n{}", bundle.options.id, static_cast<int>(bundle.mode),
-                  cache::to_string(bundle.options.kv), dump_json(bundle.config.raw));
+  const std::string identity = fmt::format("{}\n{}\n{}\n{}", bundle.options.id, static_cast<int>(bundle.mode),
+                                           cache::to_string(bundle.options.kv), dump_json(bundle.config.raw));
   Sha256 hash;
   hash.update(std::as_bytes(std::span(identity.data(), identity.size())));
   return "fp_" + hash.hex_digest().substr(0, 12);

@@ -1,6 +1,7 @@
 // What serve needs of an engine: the seam that unit tests fill with scripted tokens.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -16,6 +17,7 @@ class TokenSource {
   // As decode::Job: nullopt with timed_out unset after the event that carried finish != none.
   virtual std::optional<decode::TokenEvent> next_for(double seconds, bool& timed_out) = 0;
   virtual decode::Timings timings() const = 0;
+  virtual std::uint64_t seed() const = 0;  // the one in use, drawn when the request had none
 };
 
 class Generator {

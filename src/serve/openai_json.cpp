@@ -54,6 +54,12 @@ Json timings_json(const decode::Timings& timings) {
           {"cache_n", timings.cached_tokens}};
 }
 
+void add_extras(Json& answer, const ChoiceStream& stream) {
+  answer["usage"] = usage_json(stream.usage());
+  answer["timings"] = timings_json(stream.timings());
+  if (const auto seed = stream.seed()) answer["seed"] = *seed;
+}
+
 Json answer_json(const AnswerHead& head, std::string_view object, Json choices) {
   return {{"id", head.id},
           {"object", object},

@@ -27,6 +27,9 @@ Json timings_json(const decode::Timings& timings);
 // {id, object, created, model, system_fingerprint, choices}: the frame of every answer and chunk.
 Json answer_json(const AnswerHead& head, std::string_view object, Json choices);
 
+// What follows the choices of a whole answer and of the last chunk: usage, timings and the seed in use.
+void add_extras(Json& answer, const ChoiceStream& stream);
+
 Json chat_choice_json(int index, const std::string& content, Json logprobs, decode::FinishReason finish);
 Json chat_chunk_choice_json(int index, Json delta, Json logprobs, decode::FinishReason finish);
 Json completion_choice_json(int index, const std::string& text, Json logprobs, decode::FinishReason finish);

@@ -175,6 +175,16 @@ class RandomModel(unittest.TestCase):
         self.assertNotEqual(text(), text())
         self.assertNotEqual(text(seed=-1), text(seed=-1))
 
+    def test_the_seed_in_use_is_reported_and_repeats_every_choice(self):
+        body = chat(n=2, max_tokens=12, temperature=1, ignore_eos=True)
+        first = self.server.post(CHAT, body)
+        again = self.server.post(CHAT, body | {"seed": first["seed"]})
+        self.assertEqual((first["choices"], first["seed"]), (again["choices"], again["seed"]))
+        chunks = self.server.stream(CHAT, body | {"seed": 9, "stream_options": {"include_usage": True}})
+        self.assertEqual([c["seed"] for c in chunks if "seed" in c], [9])
+        text = {"prompt": "x", "max_tokens": 3, "seed": 2**64 - 1}
+        self.assertEqual(self.server.post("/v1/completions", text)["seed"], 2**64 - 1)
+
     def test_null_fields_and_unknown_ones_change_nothing(self):
         body = chat(seed=3, max_tokens=8)
         want = self.server.post(CHAT, body)["choices"]

@@ -158,6 +158,7 @@ class Ending(unittest.TestCase):
                 data += piece
             self.assertIn(b"[DONE]", data)
             self.assertEqual(server.process.wait(30), 0)
+            self.assertFalse(server.port_file.exists())
             connection.close()
             idle.close()
 

@@ -60,6 +60,7 @@ class ScriptedGenerator final : public Generator {
       return script_[at_++];
     }
     decode::Timings timings() const override { return {.prompt_tokens = 3, .cached_tokens = 2}; }
+    std::uint64_t seed() const override { return 77; }
 
    private:
     ScriptedGenerator& owner_;
