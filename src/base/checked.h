@@ -1,5 +1,5 @@
-// Overflow-checked arithmetic for sizes that come from files and requests. Each throws Error{corrupt_file} that
-// carries `what` (what was being computed, e.g. "model.gguf: bytes of tensor blk.0.attn_q.weight").
+// Overflow-checked arithmetic for sizes that come from files and requests. Each throws Error{corrupt_file}
+// that carries `what` (what was being computed, e.g. "model.gguf: bytes of tensor blk.0.attn_q.weight").
 #pragma once
 
 #include <concepts>
@@ -16,7 +16,8 @@ namespace godwit {
 template <std::unsigned_integral T>
 T checked_add(T a, std::type_identity_t<T> b, std::string_view what) {
   T sum;
-  if (__builtin_add_overflow(a, b, &sum)) fail(ErrorCode::corrupt_file, "size", "{}: {} + {} overflows", what, a, b);
+  if (__builtin_add_overflow(a, b, &sum))
+    fail(ErrorCode::corrupt_file, "size", "{}: {} + {} overflows", what, a, b);
   return sum;
 }
 

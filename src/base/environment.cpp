@@ -13,7 +13,8 @@ std::optional<std::string> Environment::get(const std::string& name) const {
 std::filesystem::path Environment::user_cache_folder() const {
   if (const auto xdg = get("XDG_CACHE_HOME")) return *xdg;
   if (const auto home = get("HOME")) return std::filesystem::path(*home) / ".cache";
-  fail(ErrorCode::not_found, "environment", "neither XDG_CACHE_HOME nor HOME is set, so there is no cache folder");
+  fail(ErrorCode::not_found, "environment",
+       "neither XDG_CACHE_HOME nor HOME is set, so there is no cache folder");
 }
 
 }  // namespace godwit

@@ -1,5 +1,6 @@
-// The one exception type of the engine. Every failure that a user, a file or a request can cause is an Error that
-// names where it arose ("[safetensors] ...") and the offending value. Only cli, serve and the engine's row guard catch.
+// The one exception type of the engine. Every failure that a user, a file or a request can cause is an Error
+// that names where it arose ("[safetensors] ...") and the offending value. Only cli, serve and the engine's
+// row guard catch.
 #pragma once
 
 #include <fmt/format.h>
@@ -51,8 +52,8 @@ namespace detail {
 }  // namespace godwit
 
 // An invariant of ours, never reachable from file or request content. Throws Error{internal}.
-#define GODWIT_CHECK(condition, ...)                                                                     \
-  do {                                                                                                   \
-    if (!(condition))                                                                                    \
+#define GODWIT_CHECK(condition, ...)                                                                 \
+  do {                                                                                               \
+    if (!(condition))                                                                                \
       ::godwit::detail::check_failed(#condition, __FILE__, __LINE__, ::fmt::format("" __VA_ARGS__)); \
   } while (false)

@@ -7,7 +7,8 @@
 namespace godwit {
 namespace {
 
-// nlohmann's parser keeps its own stack on the heap but its destructor and our walkers recurse, so depth is capped first.
+// nlohmann's parser keeps its own stack on the heap but its destructor and our walkers recurse, so depth is
+// capped first.
 std::size_t first_too_deep(std::string_view text) {
   int depth = 0;
   bool in_string = false;
@@ -27,7 +28,8 @@ std::size_t first_too_deep(std::string_view text) {
   return std::string_view::npos;
 }
 
-// nlohmann prefixes "[json.exception.parse_error.101] parse error at line 1, column 2: "; the tail is what a reader needs.
+// nlohmann prefixes "[json.exception.parse_error.101] parse error at line 1, column 2: "; the tail is what a
+// reader needs.
 std::string_view tail_of(std::string_view what) {
   const auto bracket = what.find("] ");
   return bracket == std::string_view::npos ? what : what.substr(bracket + 2);
@@ -38,7 +40,8 @@ std::string_view tail_of(std::string_view what) {
 Json parse_json(std::string_view text, std::string_view origin) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   if (const auto at = first_too_deep(text); at != std::string_view::npos)
-    fail(ErrorCode::invalid_argument, "json", "{}: nesting deeper than {} at byte {}", origin, kJsonMaxDepth, at);
+    fail(ErrorCode::invalid_argument, "json", "{}: nesting deeper than {} at byte {}", origin, kJsonMaxDepth,
+         at);
   // The parser takes a NUL for the end of its input and would not see what follows.
   if (const auto at = text.find('\0'); at != std::string_view::npos)
     fail(ErrorCode::invalid_argument, "json", "{}: a NUL at byte {}", origin, at);
@@ -54,7 +57,8 @@ Json read_json_file(const std::filesystem::path& path) {
   try {
     return parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.string());
   } catch (const Error& e) {
-    throw Error(ErrorCode::corrupt_file, "json", std::string_view(e.what()).substr(std::string_view("[json] ").size()));
+    throw Error(ErrorCode::corrupt_file, "json",
+                std::string_view(e.what()).substr(std::string_view("[json] ").size()));
   }
 }
 

@@ -8,7 +8,8 @@
 
 namespace godwit {
 
-// Runs `body`; anything thrown that is not already an Error becomes Error{internal} "[origin] <message of MLX>".
+// Runs `body`; anything thrown that is not already an Error becomes Error{internal} "[origin] <message of
+// MLX>".
 template <typename Body>
 decltype(auto) translate_mx_errors(std::string_view origin, Body&& body) {
   try {

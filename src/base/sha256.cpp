@@ -38,9 +38,12 @@ std::string Sha256::hex_digest() {
   return hex;
 }
 
-std::string sha256_of_file(const std::filesystem::path& path, const std::function<void(std::uint64_t)>& progress) {
+std::string sha256_of_file(const std::filesystem::path& path,
+                           const std::function<void(std::uint64_t)>& progress) {
   std::ifstream in(path, std::ios::binary);
-  if (!in) fail(std::filesystem::exists(path) ? ErrorCode::io : ErrorCode::not_found, "sha256", "{}: cannot open", path.string());
+  if (!in)
+    fail(std::filesystem::exists(path) ? ErrorCode::io : ErrorCode::not_found, "sha256", "{}: cannot open",
+         path.string());
   Sha256 hash;
   std::vector<char> buffer(1 << 20);
   std::uint64_t done = 0;

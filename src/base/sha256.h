@@ -26,7 +26,9 @@ class Sha256 {
   std::unique_ptr<Context> context_;
 };
 
-// Hashes a file in 1 MiB pieces; `progress` (may be empty) receives the bytes done so far. Throws Error{io, not_found}.
-std::string sha256_of_file(const std::filesystem::path& path, const std::function<void(std::uint64_t)>& progress = {});
+// Hashes a file in 1 MiB pieces; `progress` (may be empty) receives the bytes done so far. Throws Error{io,
+// not_found}.
+std::string sha256_of_file(const std::filesystem::path& path,
+                           const std::function<void(std::uint64_t)>& progress = {});
 
 }  // namespace godwit

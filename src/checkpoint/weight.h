@@ -17,7 +17,7 @@ enum class WeightKind {
   dense,   // data: [..] in the file's dtype (f32, f16, bf16)
   affine,  // data: u32 [rows, columns * bits / 32], scales and biases [rows, columns / group]; w = q * scale
            // + bias
-  mxfp4,   // data: u32 packed, scales u8 [rows, columns / 32] (families.md 12.2)
+  mxfp4,   // data: u32 packed, scales u8 [rows, columns / 32]
   mxfp8,
   nvfp4,   // group 16
   blocks,  // data: u8 [rows, bytes per row], a GGUF block format without an MLX layout; `format` tells which

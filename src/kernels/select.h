@@ -10,7 +10,8 @@ namespace godwit::kernels {
 
 // The kernels of `level`. Throws Error{unsupported} when this machine or this build cannot run it: never
 // another level in silence.
-// Look it up once and keep the reference: asking the processor takes tens of microseconds on a virtual machine.
+// Look it up once and keep the reference: asking the processor takes tens of microseconds on a virtual
+// machine.
 const KernelTable& kernels_for(Level level);
 
 // "scalar", "avx2" or "avx512"; anything else is Error{invalid_argument} listing them.

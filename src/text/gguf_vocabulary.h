@@ -1,4 +1,4 @@
-// The tokenizer part of a GGUF header as plain values (families.md 13.8). The opener fills it; text knows no
+// The tokenizer part of a GGUF header as plain values. The opener fills it; text knows no
 // files.
 #pragma once
 

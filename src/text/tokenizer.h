@@ -25,7 +25,7 @@ class Tokenizer {
   // From a tokenizer.json. Throws Error{not_found, corrupt_file} naming the file.
   static Tokenizer from_file(const std::filesystem::path& tokenizer_json);
   static Tokenizer from_json(std::string_view json, std::string_view origin);
-  // Rebuilt from GGUF metadata (families.md 13.8). An unknown model or pre-tokenizer is Error{unsupported}
+  // Rebuilt from GGUF metadata. An unknown model or pre-tokenizer is Error{unsupported}
   // naming it.
   static Tokenizer from_gguf(const GgufVocabulary& vocabulary, std::string_view origin);
 
