@@ -94,11 +94,11 @@ setup_oracle() {  # the pinned Python with mlx-lm that tests compare against; se
   folder="$CACHE/oracle-$key"
   export GODWIT_ORACLE_PYTHON="$folder/bin/python"
   [ -f "$folder/complete" ] && return 0
-  say "making the oracle environment (mlx-lm, transformers)"
+  say "making the oracle environment (mlx-lm, mlx-optiq, transformers)"
   rm -rf "$folder"
   python3 -m venv "$folder" || die "python3 -m venv failed (Debian: package python3-venv)"
-  "$folder/bin/pip" install --quiet --disable-pip-version-check -r "$ROOT/tests/oracle/requirements.txt" >&2 ||
-    die "pip could not install tests/oracle/requirements.txt"
+  "$folder/bin/pip" install --quiet --disable-pip-version-check --no-deps \
+    -r "$ROOT/tests/oracle/requirements.txt" >&2 || die "pip could not install tests/oracle/requirements.txt"
   touch "$folder/complete"
 }
 
