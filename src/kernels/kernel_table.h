@@ -6,6 +6,7 @@
 #include "kernels/activations.h"
 #include "kernels/attention.h"
 #include "kernels/gated.h"
+#include "kernels/gated_delta.h"
 #include "kernels/level.h"
 #include "kernels/quant_matmul.h"
 #include "kernels/rms_norm.h"
@@ -28,6 +29,10 @@ struct KernelTable {
   Kernel<QuantMatmulArgs> quant_matmul;
   Kernel<AttentionArgs> attention;
   Kernel<AttentionMergeArgs> attention_merge;
+  Kernel<ShortConvArgs> short_conv;
+  Kernel<UnitLengthArgs> unit_length;
+  Kernel<DeltaGatesArgs> delta_gates;
+  Kernel<DeltaRuleArgs> delta_rule;
 };
 
 namespace scalar {

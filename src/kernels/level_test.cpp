@@ -88,6 +88,10 @@ void expect_own_bodies(Level level) {
   EXPECT_EQ(table.attention({x, y, &none, nullptr, nullptr, KvType::f32, 1, 1, 16, 0, 1, 0, 1, 16, 16, 1.0f}),
             level);
   EXPECT_EQ(table.attention_merge({nullptr, y, &none, 0, 0, 1, 16, 0, 1, 0, 1, 16}), level);
+  EXPECT_EQ(table.short_conv({x, nullptr, x, y, 16, 2, 0, 1, 0, 16, 16, 16}), level);
+  EXPECT_EQ(table.unit_length({y, 1, 16, 16, 1e-6f, 1.0f}), level);
+  EXPECT_EQ(table.delta_gates({x, x, x, x, y, one, 1, 16}), level);
+  EXPECT_EQ(table.delta_rule({x, x, x, one, one, nullptr, y, nullptr, 1, 1, 1, 16, 1, 16, 16, 0, 1}), level);
   for (const Level other : runnable_levels()) {
     if (other == level) continue;
     const KernelTable& theirs = kernels_for(other);
@@ -100,6 +104,10 @@ void expect_own_bodies(Level level) {
     EXPECT_NE(table.quant_matmul, theirs.quant_matmul);
     EXPECT_NE(table.attention, theirs.attention);
     EXPECT_NE(table.attention_merge, theirs.attention_merge);
+    EXPECT_NE(table.short_conv, theirs.short_conv);
+    EXPECT_NE(table.unit_length, theirs.unit_length);
+    EXPECT_NE(table.delta_gates, theirs.delta_gates);
+    EXPECT_NE(table.delta_rule, theirs.delta_rule);
   }
 }
 

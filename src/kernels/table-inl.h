@@ -5,6 +5,7 @@
 #include "kernels/attention-inl.h"
 #include "kernels/attention_merge-inl.h"
 #include "kernels/gated-inl.h"
+#include "kernels/gated_delta-inl.h"
 #include "kernels/kernel_table.h"
 #include "kernels/rms_norm-inl.h"
 #include "kernels/rope-inl.h"
@@ -26,6 +27,10 @@ constexpr KernelTable make_table(Kernel<QuantMatmulArgs> quant_matmul) {
       .quant_matmul = quant_matmul,
       .attention = attention_body<V>,
       .attention_merge = attention_merge_body<V>,
+      .short_conv = short_conv_body<V>,
+      .unit_length = unit_length_body<V>,
+      .delta_gates = delta_gates_body<V>,
+      .delta_rule = delta_rule_body<V>,
   };
 }
 
