@@ -7,55 +7,76 @@
 namespace godwit::cache {
 namespace {
 
-// A query at position p sees [p - window + 1, p], so a sliding layer can go on from any p whose history it
-// holds.
-int minimum_length(const Row::Impl& row, std::size_t layer) {
-  const int first = row.first_kept(layer);
-  return first == 0 ? 0 : first + row.choices->needs[layer].window_size - 1;
+// A query at position p sees [p - window + 1, p], so a sliding layer can go on from any p whose history it holds.
+int minimum_length(const Row::Impl& row, std::size_t group) {
+  const int first = row.first_kept(group);
+  return first == 0 ? 0 : first + row.choices->groups[group].window() - 1;
 }
 
 void check_cut(const Row& row, int length, const char* action) {
   const Row::Impl& impl = row.impl();
-  GODWIT_CHECK(!impl.in_step, "{} of a row inside an unpublished Step", action);
+  impl.check_idle(action);
   if (length < 0 || length > impl.length)
-    fail(ErrorCode::invalid_argument, "row", "cannot {} to {} tokens a row of {}", action, length,
-         impl.length);
+    fail(ErrorCode::invalid_argument, "row", "cannot {} to {} tokens a row of {}", action, length, impl.length);
   const int minimum = row.minimum_reusable_length();
   if (length < minimum)
     fail(ErrorCode::invalid_argument, "row",
-         "cannot {} to {} tokens a row of {}: a sliding window has dropped what lies before {}", action,
-         length, impl.length, minimum);
-}
-
-std::string layer_signature(const LayerNeed& need) {
-  const std::string window =
-      need.window == WindowKind::full ? "full" : fmt::format("sliding{{{}}}", need.window_size);
-  return fmt::format("{}({}x{},{})", window, need.kv_heads, need.key_dim, need.value_dim);
+         "cannot {} to {} tokens a row of {}: what it held before {} is no longer there as it was", action, length,
+         impl.length, minimum);
 }
 
 }  // namespace
 
-Row::Impl::Impl(std::shared_ptr<const StoreChoices> shared) : choices(std::move(shared)) {
-  for (const LayerNeed& need : choices->needs) {
-    if (choices->is_native()) {
-      tables.emplace_back(need, native_type(choices->policy));
-      continue;
-    }
-    LayerMemory& layer = layers.emplace_back();
-    if (need.window == WindowKind::sliding) layer.ring.emplace(need.window_size);
-  }
+Row::Impl::Impl(std::shared_ptr<const StoreChoices> shared)
+    : choices(std::move(shared)),
+      tables(choices->groups.size()),
+      rings(choices->groups.size()),
+      recurrent(choices->recurrent.size()),
+      cross(choices->cross.size()),
+      // With start 0 `native` encodes from the first token; `reference` attends the first chunk densely.
+      encoded(choices->is_native() && choices->is_encodable && choices->policy().start == 0) {
+  if (choices->is_native()) return;
+  for (std::size_t g = 0; g < rings.size(); ++g)
+    if (const int window = choices->groups[g].window(); window > 0) rings[g].emplace(window);
 }
 
-int Row::Impl::first_kept(std::size_t layer) const {
-  return choices->is_native() ? tables[layer].first_position() : layers[layer].first_kept;
+Row::Impl::~Impl() {
+  if (round) round->row = nullptr;
+}
+
+Row::Impl::Impl(const Impl& other)
+    : choices(other.choices),
+      tables(other.tables),
+      rings(other.rings),
+      recurrent(other.recurrent),
+      cross(other.cross),
+      length(other.length),
+      encoded(other.encoded),
+      encoded_at(other.encoded_at) {}
+
+int Row::Impl::first_kept(std::size_t group) const {
+  // The oracle's ring holds these columns and no others.
+  if (rings[group]) return length - rings[group]->columns();
+  return tables[group].first_position();
 }
 
 void Row::Impl::trim() noexcept {
-  for (std::size_t i = 0; i < tables.size(); ++i) {
-    const LayerNeed& need = choices->needs[i];
-    const int seen = need.window == WindowKind::sliding ? std::max(0, length + 1 - need.window_size) : 0;
-    tables[i].keep(seen, length);
+  for (std::size_t g = 0; g < tables.size(); ++g) {
+    const int oldest = round ? round->start : length;
+    int first = 0;
+    if (rings[g]) {
+      first = length - rings[g]->columns();
+      if (round) first = std::min(first, oldest - round->rings[g]->columns());
+    } else if (const int window = choices->groups[g].window(); window > 0) {
+      first = std::max(0, oldest + 1 - window);
+    }
+    tables[g].keep(first, length);
   }
+}
+
+void Row::Impl::check_idle(const char* action) const {
+  GODWIT_CHECK(!in_step, "{} of a row inside an unpublished Step", action);
+  GODWIT_CHECK(round == nullptr, "{} of a row inside an open round", action);
 }
 
 Row::Row(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -64,6 +85,7 @@ Row& Row::operator=(Row&&) noexcept = default;
 Row::~Row() = default;
 
 int Row::position() const { return impl_->length; }
+const KvSignature& Row::signature() const { return impl_->choices->signature; }
 
 Row Row::fork(int prefix) const {
   check_cut(*this, prefix, "fork");
@@ -74,39 +96,36 @@ Row Row::fork(int prefix) const {
 
 void Row::truncate(int length) {
   check_cut(*this, length, "truncate");
-  for (LayerMemory& layer : impl_->layers)
-    if (layer.ring) layer.ring->truncate(impl_->length - length);
+  for (std::optional<RingShadow>& ring : impl_->rings)
+    if (ring) ring->truncate(impl_->length - length);
   impl_->length = length;
   impl_->trim();
 }
 
 int Row::minimum_reusable_length() const {
-  int minimum = 0;
-  for (std::size_t i = 0; i < impl_->choices->needs.size(); ++i)
-    minimum = std::max(minimum, minimum_length(*impl_, i));
-  return minimum;
+  int minimum = impl_->encoded ? impl_->encoded_at : 0;
+  for (std::size_t g = 0; g < impl_->tables.size(); ++g) minimum = std::max(minimum, minimum_length(*impl_, g));
+  // A recurrent state has no token axis to cut.
+  if (!impl_->recurrent.empty()) minimum = impl_->length;
+  return std::min(minimum, impl_->length);
+}
+
+int Row::longest_span(SpanKind kind) const {
+  const StoreChoices& choices = *impl_->choices;
+  const int start = choices.policy().start;
+  const bool may_cross = !choices.is_encodable || impl_->encoded || start == 0 ||
+                         (!choices.is_native() && kind == SpanKind::causal);
+  if (may_cross) return INT_MAX;
+  if (impl_->length < start) return start - impl_->length;
+  return impl_->round ? 0 : INT_MAX;  // the next plan() encodes the row, but never inside a round
 }
 
 std::size_t Row::bytes() const {
   std::size_t total = 0;
-  for (const LayerMemory& layer : impl_->layers) total += layer.planes.bytes();
   for (const BlockTable& table : impl_->tables) total += table.bytes();
+  for (const RecurrentState& state : impl_->recurrent) total += state.bytes();
+  for (const CrossMemory& memory : impl_->cross) total += memory ? memory->bytes() : 0;
   return total;
-}
-
-// Mode, policy and the layers with runs counted: "reference dense 5*sliding{512}(1x256,256) full(1x256,256)".
-std::string Row::signature() const {
-  const StoreChoices& choices = *impl_->choices;
-  std::string text = choices.is_native() ? "native " : "reference ";
-  text += to_string(choices.policy);
-  for (std::size_t i = 0; i < choices.needs.size();) {
-    const std::string layer = layer_signature(choices.needs[i]);
-    std::size_t end = i + 1;
-    while (end < choices.needs.size() && layer_signature(choices.needs[end]) == layer) ++end;
-    text += fmt::format(" {}*{}", end - i, layer);
-    i = end;
-  }
-  return text;
 }
 
 }  // namespace godwit::cache

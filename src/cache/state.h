@@ -6,6 +6,7 @@
 // publish(), every row is as it was.
 #pragma once
 
+#include <climits>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -20,20 +21,33 @@
 
 namespace godwit::ops {
 struct KvLayer;
-}
+struct NativeRuntime;
+}  // namespace godwit::ops
 
 namespace godwit::cache {
 
 enum class SpanKind {
-  causal,  // each query sees the stored context and the span up to itself: prefill, decode, draft windows
+  causal,         // each query sees the stored context and the span up to itself: prefill, decode, draft windows
+  committed,      // causal, over tokens that are decided: each computes exactly what a step of its own would
   bidirectional,  // each query sees the stored context and the whole span
 };
 
 struct AttendSpec {
-  float scale = 1.0f;  // multiplied into the scores
-  SpanKind kind = SpanKind::causal;
+  float scale = 1.0f;              // multiplied into the scores
   float soft_cap = 0.0f;           // 0: none; else scores become cap * tanh(score / cap)
   std::optional<mx::array> sinks;  // [heads], extra score column per head
+  // [tokens, k] int32: the positions that each query sees of those it may see, -1 for none. Absent: all.
+  std::optional<mx::array> selected;
+};
+
+// A gated delta step over one layer (reference/kv.md 9.4). All arrays hold the step's packed tokens.
+struct RecurrentInputs {
+  mx::array mixed;        // [tokens, channels], before the convolution
+  mx::array conv_weight;  // [channels, kernel]
+  mx::array decay;        // [tokens, value_heads], the logits a
+  mx::array update;       // [tokens, value_heads], the logits b
+  mx::array a_log;        // [value_heads]
+  mx::array dt_bias;      // [value_heads]
 };
 
 // What one layer sees during a Step. All rows' tokens are packed along axis 0, rows in plan order.
@@ -44,19 +58,59 @@ class LayerState {
   // key_dim] to everything visible. Returns [tokens, heads, value_dim] in q's dtype. At most once per Step.
   virtual mx::array attend(const mx::array& q, const mx::array& k, const mx::array& v,
                            const AttendSpec& spec) = 0;
-  // Read only, over what this layer holds including this Step's own span: shared-KV layers, donors, drafters.
+  // Read only, over what this layer holds including this Step's own span: shared-KV layers, donors, drafters,
+  // cross attention.
   virtual mx::array attend(const mx::array& q, const AttendSpec& spec) = 0;
   // Stored context plus this block, bidirectional, storing nothing (diffusion).
   virtual mx::array attend_block(const mx::array& q, const mx::array& k, const mx::array& v,
                                  const AttendSpec& spec) = 0;
-  // `native` mode: what its fused attention primitive writes and reads; the three above are for `reference`.
-  // Each is Error{internal} in the other mode.
+  // For attention that a family composes itself (latents): stores this span's planes, each [tokens, heads, dim],
+  // and gives each over all visible columns, [heads, columns, dim]. One row.
+  virtual std::vector<mx::array> extend(const std::vector<mx::array>& planes) = 0;
+  // Cross layers, once per row: keys and values [positions, kv_heads, dim] that attend(q, spec) reads from now on.
+  virtual void write(const mx::array& k, const mx::array& v) = 0;
+  // Recurrent layers: moves the state over this span. Returns [tokens, value_heads, value_dim].
+  virtual mx::array recur(const RecurrentInputs& inputs) = 0;
+  // `native` mode: what its fused attention primitive writes and reads. Error{internal} in `reference`.
   virtual std::shared_ptr<ops::KvLayer> native() = 0;
 };
 
-class StateStore;
+// Two rows are interchangeable exactly when their signatures are equal.
+struct KvSignature {
+  NumericMode mode;
+  KvPolicy policy;
+  StateNeeds needs;
+  int table_version = kTurboTableVersion;
 
-// One request's memory over all layers. Movable value; copying is the named fork().
+  bool operator==(const KvSignature&) const = default;
+  // Canonical: "reference affine:4:64 start=0 tables=1 5*sliding{512}(1x256,256) full(1x256,256)".
+  std::string to_string() const;
+};
+
+class Row;
+
+// A span of tokens that may be taken back: begin, any number of Steps, then commit or rollback. Destroyed
+// unresolved (an exception), it rolls everything back. While it is open the row is neither forked, truncated
+// nor converted.
+class Round {
+ public:
+  Round(Round&& other) noexcept;
+  Round& operator=(Round&&) = delete;
+  ~Round();
+
+  void commit();
+  // Keeps the first `keep` tokens of the round, 0 <= keep <= tokens appended in it.
+  void rollback(int keep);
+
+  struct Impl;
+  explicit Round(std::unique_ptr<Impl> impl);
+
+ private:
+  std::unique_ptr<Impl> impl_;  // null once resolved
+};
+
+// One request's memory over all layers. Movable value; copying is the named fork(). A batch is a list of rows:
+// filtering, reordering, merging and extracting are edits of that list.
 class Row {
  public:
   Row(Row&&) noexcept;
@@ -64,13 +118,18 @@ class Row {
   ~Row();
 
   int position() const;  // tokens stored = position of the next token
-  Row fork(
-      int prefix) const;  // an independent row that holds the first `prefix` tokens; throws if they are gone
+  // An independent row that holds the first `prefix` tokens; blocks are shared, no byte moves. Throws if they
+  // are gone. Its reads stay valid whatever happens to this row: a donor is a fork that StateStore::read takes.
+  Row fork(int prefix) const;
   void truncate(int length);  // forgets everything from `length` on; all layers or none
-  // The smallest length truncate() and fork() accept now (a wrapped window has lost what lies before it).
+  // The smallest length truncate() and fork() accept now (a wrapped window has lost what lies before it, an
+  // encoded row what it held densely).
   int minimum_reusable_length() const;
-  std::size_t bytes() const;  // device memory held
-  std::string signature() const;
+  // The longest span that plan() takes now: a delayed conversion must not fall inside it.
+  int longest_span(SpanKind kind = SpanKind::causal) const;
+  Round begin();
+  std::size_t bytes() const;  // device memory held, shared blocks included
+  const KvSignature& signature() const;
 
   struct Impl;
   explicit Row(std::unique_ptr<Impl> impl);
@@ -81,9 +140,16 @@ class Row {
   std::unique_ptr<Impl> impl_;
 };
 
+// Tokens [begin, end) of a span, counted from its first, that see each other: an image.
+struct Together {
+  int begin, end;
+};
+
 struct RowSpan {
   Row* row;
   int tokens;  // >= 1
+  SpanKind kind = SpanKind::causal;
+  std::vector<Together> together = {};
 };
 
 // One forward, prepared then applied. Positions and intervals are captured once, at plan time.
@@ -116,23 +182,31 @@ class Step {
 // All rows of one opened model.
 class StateStore {
  public:
-  // Refuses by name, before anything is allocated, a policy that a layer cannot serve.
-  StateStore(StateNeeds needs, KvPolicy policy, NumericMode mode);
+  // Refuses by name, before anything is allocated, a policy that a layer cannot serve. `runtime` runs what
+  // `native` layers attend outside the fused primitive; it must outlive the store.
+  StateStore(StateNeeds needs, KvPolicy policy, NumericMode mode, ops::NativeRuntime* runtime = nullptr);
   ~StateStore();
 
   Row create() const;
-  // Plans one forward: room for its tokens is made here. `reference` mode takes exactly one row: it runs its
-  // rows one after another.
+  // Plans one forward: room for its tokens is made here, and rows that have reached their conversion point are
+  // encoded. `reference` mode takes exactly one row: it runs its rows one after another.
   Step plan(std::span<const RowSpan> spans) const;
+  // A Step over stored tokens that stores nothing: queries of `tokens` tokens per row that see all of it (a
+  // window ends at the row's last token). There is nothing to publish.
+  Step read(std::span<const RowSpan> spans) const;
 
   const StateNeeds& needs() const;
   const KvPolicy& policy() const;
+  const KvSignature& signature() const;
   // Bytes one more token costs while no window is full, and an upper bound of what a row of `length` tokens
   // will hold: for admission.
   std::size_t bytes_per_token() const;
   std::size_t projected_bytes(int length) const;
+  // Bytes of blocks that exist now, over all rows, forks and cache entries; each block once.
+  std::size_t resident_bytes() const;
 
   struct Impl;
+  Impl& impl() const { return *impl_; }
 
  private:
   std::unique_ptr<Impl> impl_;

@@ -2,98 +2,110 @@
 #include <utility>
 
 #include "base/error.h"
+#include "cache/state_store_impl.h"
 #include "cache/step_impl.h"
 
 namespace godwit::cache {
 namespace {
 
-constexpr int kGrowth = 256;         // buffers grow by whole steps
-constexpr int kPrefillChunk = 2048;  // a block leaves a sliding buffer of window - 1 + block columns
+// The most tokens that one step appends: what a sliding layer may hold beyond its window, and less than a block more.
+constexpr int kNativeChunk = 256, kReferenceChunk = 2048;
 
-void check_needs(const StateNeeds& needs) {
-  for (std::size_t i = 0; i < needs.size(); ++i) {
-    const LayerNeed& need = needs[i];
-    const bool sizes = need.kv_heads > 0 && need.key_dim > 0 && need.value_dim > 0 && need.element_bytes > 0;
-    const bool window = need.window == WindowKind::full || need.window_size > 0;
-    if (!sizes || !window)
-      fail(ErrorCode::invalid_argument, "state", "layer {}: kv heads {}, key {}, value {}, window {}", i,
-           need.kv_heads, need.key_dim, need.value_dim, need.window_size);
+void check_span(const StoreChoices& choices, const RowSpan& span, bool reads_only) {
+  if (span.tokens < 1) fail(ErrorCode::invalid_argument, "state", "a span of {} tokens", span.tokens);
+  const Row::Impl& row = span.row->impl();
+  GODWIT_CHECK(row.choices.get() == &choices, "a row of another state store");
+  GODWIT_CHECK(!row.in_step, "a row planned into two Steps at once");
+  for (const Together& group : span.together)
+    if (group.begin < 0 || group.begin >= group.end || group.end > span.tokens)
+      fail(ErrorCode::invalid_argument, "state", "tokens [{}, {}) that see each other, in a span of {}", group.begin,
+           group.end, span.tokens);
+  const int longest = span.row->longest_span(span.kind);
+  if (!reads_only && span.tokens > longest)
+    fail(ErrorCode::invalid_argument, "state",
+         "a span of {} tokens at {} crosses the point where the row is encoded ({} tokens fit before it)", span.tokens,
+         row.length, longest);
+}
+
+void check_spans(const StoreChoices& choices, std::span<const RowSpan> spans, bool reads_only) {
+  if (spans.size() != 1 && (spans.empty() || !choices.is_native()))
+    fail(ErrorCode::unsupported, "state", "reference mode runs one row at a time, {} were planned together",
+         spans.size());
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    check_span(choices, spans[i], reads_only);
+    for (std::size_t j = 0; j < i; ++j)
+      GODWIT_CHECK(spans[j].row != spans[i].row, "a row planned twice in one Step");
   }
 }
 
-// What the blocks of `native` mode cannot hold.
-void check_native_needs(const StateNeeds& needs) {
-  for (std::size_t i = 0; i < needs.size(); ++i) {
-    const LayerNeed& need = needs[i];
-    if (need.key_dim != need.value_dim || need.key_dim % 16 != 0 || need.key_dim > kernels::kMaxHeadDim)
-      fail(ErrorCode::unsupported, "state",
-           "layer {}: native attention takes heads of one size, a multiple of 16 up to {}: keys have {}, "
-           "values {}",
-           i, kernels::kMaxHeadDim, need.key_dim, need.value_dim);
-  }
+// Blocks that a group of a row of `length` tokens may hold at once.
+std::size_t blocks_held(const LayerGroup& group, int length, NumericMode mode) {
+  int positions = length;
+  if (const int window = group.window(); window > 0)
+    positions = std::min(length, window + (mode == NumericMode::native ? kNativeChunk : kReferenceChunk));
+  return blocks_for(positions) + 1;
 }
 
-std::size_t column_bytes(const LayerNeed& need, const StoreChoices& choices) {
-  const DenseType dense = choices.policy.dense;
-  const int element = dense == DenseType::f32     ? 4
-                      : dense != DenseType::model ? 2
-                      : choices.is_native()       ? 4
-                                                  : need.element_bytes;
-  return static_cast<std::size_t>(need.kv_heads) * static_cast<std::size_t>(need.key_dim + need.value_dim) *
-         static_cast<std::size_t>(element);
+std::size_t layer_bytes(const StoreChoices& choices, int layer, bool encoded) {
+  const KvPolicy& policy = choices.policy();
+  return token_bytes(choices.needs()[static_cast<std::size_t>(layer)], encoded ? policy.codec_of(layer) : Codec{},
+                     policy.dense, choices.signature.mode);
+}
+
+// What does not grow with the row.
+std::size_t fixed_bytes(const LayerNeed& need) {
+  if (need.content != Content::recurrent) return 0;
+  const RecurrentNeed& r = need.recurrent;
+  return 4 * static_cast<std::size_t>(r.value_heads) * static_cast<std::size_t>(r.value_dim * r.key_dim) +
+         4 * static_cast<std::size_t>(r.kernel - 1) * static_cast<std::size_t>(r.channels);
 }
 
 }  // namespace
 
-struct StateStore::Impl {
-  std::shared_ptr<const StoreChoices> choices;
-};
-
-StateStore::StateStore(StateNeeds needs, KvPolicy policy, NumericMode mode) {
-  check_needs(needs);
-  if (mode == NumericMode::native) check_native_needs(needs);
-  auto choices = std::make_shared<StoreChoices>(StoreChoices{std::move(needs), policy, mode});
-  impl_ = std::make_unique<Impl>(Impl{std::move(choices)});
-}
+StateStore::StateStore(StateNeeds needs, KvPolicy policy, NumericMode mode, ops::NativeRuntime* runtime)
+    : impl_(std::make_unique<Impl>(
+          Impl{std::make_shared<const StoreChoices>(std::move(needs), std::move(policy), mode, runtime)})) {}
 
 StateStore::~StateStore() = default;
 
 Row StateStore::create() const { return Row(std::make_unique<Row::Impl>(impl_->choices)); }
 
 Step StateStore::plan(std::span<const RowSpan> spans) const {
-  const bool takes_many = impl_->choices->is_native() && !spans.empty();
-  if (spans.size() != 1 && !takes_many)
-    fail(ErrorCode::unsupported, "state", "reference mode runs one row at a time, {} were planned together",
-         spans.size());
-  for (std::size_t i = 0; i < spans.size(); ++i) {
-    if (spans[i].tokens < 1)
-      fail(ErrorCode::invalid_argument, "state", "a span of {} tokens", spans[i].tokens);
-    const Row::Impl& row = spans[i].row->impl();
-    GODWIT_CHECK(row.choices == impl_->choices, "a row of another state store");
-    GODWIT_CHECK(!row.in_step, "a row planned into two Steps at once");
-    for (std::size_t j = 0; j < i; ++j)
-      GODWIT_CHECK(spans[j].row != spans[i].row, "a row planned twice in one Step");
-  }
-  return Step(std::make_unique<Step::Impl>(*impl_->choices, spans));
+  check_spans(*impl_->choices, spans, /*reads_only=*/false);
+  return Step(std::make_unique<Step::Impl>(*impl_->choices, spans, /*reads_only=*/false));
 }
 
-const StateNeeds& StateStore::needs() const { return impl_->choices->needs; }
-const KvPolicy& StateStore::policy() const { return impl_->choices->policy; }
+Step StateStore::read(std::span<const RowSpan> spans) const {
+  check_spans(*impl_->choices, spans, /*reads_only=*/true);
+  return Step(std::make_unique<Step::Impl>(*impl_->choices, spans, /*reads_only=*/true));
+}
+
+const StateNeeds& StateStore::needs() const { return impl_->choices->needs(); }
+const KvPolicy& StateStore::policy() const { return impl_->choices->policy(); }
+const KvSignature& StateStore::signature() const { return impl_->choices->signature; }
+std::size_t StateStore::resident_bytes() const { return impl_->choices->pool->resident_bytes(); }
 
 std::size_t StateStore::bytes_per_token() const {
   std::size_t total = 0;
-  for (const LayerNeed& need : needs()) total += column_bytes(need, *impl_->choices);
+  for (int layer = 0; layer < static_cast<int>(needs().size()); ++layer)
+    total += layer_bytes(*impl_->choices, layer, /*encoded=*/true);
   return total;
 }
 
 std::size_t StateStore::projected_bytes(int length) const {
+  const StoreChoices& choices = *impl_->choices;
+  // While it turns, a row holds both forms of what lies before its start.
+  const int dense_length = choices.is_native() ? std::min(length, choices.policy().start) : length;
   std::size_t total = 0;
-  for (const LayerNeed& need : needs()) {
-    int columns = length;
-    if (need.window == WindowKind::sliding) columns = std::min(columns, need.window_size + kPrefillChunk);
-    const int rounded = (columns + kGrowth - 1) / kGrowth * kGrowth + kGrowth;
-    total += static_cast<std::size_t>(rounded) * column_bytes(need, *impl_->choices);
-  }
+  for (const LayerNeed& need : needs()) total += fixed_bytes(need);
+  for (const LayerGroup& group : choices.groups)
+    for (const int layer : group.layers) {
+      const auto held = [&](int tokens, bool encoded) {
+        return blocks_held(group, tokens, choices.signature.mode) * kPositions * layer_bytes(choices, layer, encoded);
+      };
+      total += held(length, /*encoded=*/true);
+      if (group.is_encodable() && dense_length > 0) total += held(dense_length, /*encoded=*/false);
+    }
   return total;
 }
 

@@ -1,19 +1,24 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "cache/dense_layer_state.h"
-#include "cache/native_layer_state.h"
+#include "cache/conversion.h"
+#include "cache/cross_layer.h"
+#include "cache/native_layer.h"
+#include "cache/recurrent_layer.h"
+#include "cache/reference_layer.h"
 #include "cache/step_impl.h"
 
 namespace godwit::cache {
 namespace {
 
-// Room for every row and layer, or for none.
-void make_room(std::span<const RowSpan> spans) {
+// Room for every row and group, or for none.
+void make_room(const StoreChoices& choices, std::span<const RowSpan> spans) {
   try {
     for (const RowSpan& span : spans) {
       Row::Impl& row = span.row->impl();
-      for (BlockTable& table : row.tables) table.make_room(row.length, row.length + span.tokens);
+      for (std::size_t g = 0; g < row.tables.size(); ++g)
+        row.tables[g].make_room(*choices.pool, choices.groups[g].native(row.encoded).bytes, row.length,
+                                row.length + span.tokens);
     }
   } catch (...) {
     for (const RowSpan& span : spans) span.row->impl().trim();
@@ -23,40 +28,87 @@ void make_room(std::span<const RowSpan> spans) {
 
 }  // namespace
 
-Step::Impl::Impl(const StoreChoices& choices, std::span<const RowSpan> spans) : mode(choices.mode) {
-  for (const RowSpan& span : spans) {
+Step::Impl::Impl(const StoreChoices& shared, std::span<const RowSpan> planned, bool only)
+    : choices(shared), reads_only(only), spans(planned.begin(), planned.end()) {
+  if (!reads_only) {
+    for (const RowSpan& span : spans) maintain(span.row->impl());
+    if (choices.is_native()) make_room(choices, spans);
+  }
+  for (const RowSpan& span : planned) {
     rows.push_back(&span.row->impl());
     offsets.push_back(rows.back()->length);
     tokens.push_back(span.tokens);
   }
   token_count = std::accumulate(tokens.begin(), tokens.end(), 0);
-  make_room(spans);
-  layers.reserve(choices.needs.size());
-  if (choices.is_native()) {
-    add_native_layers(choices);
-  } else {
-    for (std::size_t i = 0; i < choices.needs.size(); ++i)
-      layers.push_back(std::make_unique<DenseLayerState>(rows[0]->layers[i], choices.needs[i], choices.policy,
-                                                         offsets[0], tokens[0]));
-  }
+  layers.reserve(choices.places.size());
+  for (const LayerPlace& place : choices.places) layers.push_back(make_layer(place));
   for (Row::Impl* row : rows) row->in_step = true;
 }
 
-void Step::Impl::add_native_layers(const StoreChoices& choices) {
-  for (std::size_t i = 0; i < choices.needs.size(); ++i) {
-    auto layer = std::make_unique<NativeLayerState>(choices.needs[i], choices.policy);
-    for (std::size_t r = 0; r < rows.size(); ++r) layer->add(rows[r]->tables[i], offsets[r], tokens[r]);
-    layers.push_back(std::move(layer));
-  }
+std::unique_ptr<StepLayer> Step::Impl::make_layer(LayerPlace place) const {
+  if (place.content == Content::recurrent) return std::make_unique<RecurrentLayer>(choices, place, rows, spans);
+  if (place.content == Content::cross) return std::make_unique<CrossLayer>(choices, place, rows, spans);
+  if (choices.is_native()) return std::make_unique<NativeLayer>(choices, place, rows, spans, reads_only);
+  return std::make_unique<ReferenceLayer>(*rows[0], place, spans[0], reads_only);
 }
 
 Step::Impl::~Impl() {
   if (rows.empty()) return;
   for (const auto& layer : layers) layer->abandon();
-  for (Row::Impl* row : rows) {
-    row->trim();
-    row->in_step = false;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    Row::Impl& row = *rows[r];
+    if (!reads_only && choices.is_native()) {
+      for (BlockTable& table : row.tables) table.give_up(row.length, row.length + tokens[r]);
+      row.trim();
+    }
+    row.in_step = false;
   }
+}
+
+// Writes what every layer of the group has stored behind the row's tokens, where nobody looks yet.
+void Step::Impl::store_reference_group(std::size_t g) {
+  const LayerGroup& group = choices.groups[g];
+  Row::Impl& row = *rows[0];
+  std::vector<const std::vector<Components>*> slots;
+  for (const int layer : group.layers)
+    slots.push_back(&static_cast<const ReferenceLayer&>(*layers[static_cast<std::size_t>(layer)]).fresh());
+  std::optional<ReferenceLayout>& layout = group.reference(row.encoded);
+  if (!layout) layout = reference_layout(slots);
+  for (std::size_t s = 0; s < slots.size(); ++s) check_layout(layout->slots[s], *slots[s]);
+  row.tables[g].make_room(*choices.pool, layout->bytes, row.length, row.length + tokens[0]);
+  for (std::size_t s = 0; s < slots.size(); ++s)
+    write_planes(row.tables[g], layout->slots[s], *slots[s], row.length, tokens[0]);
+}
+
+void Step::Impl::publish() {
+  GODWIT_CHECK(!rows.empty(), "a Step published twice");
+  GODWIT_CHECK(!reads_only, "a Step that only reads has nothing to publish");
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    GODWIT_CHECK(layers[i]->stored(), "layer {} stored nothing in this Step", i);
+    std::vector<mx::array> arrays;
+    layers[i]->pending(arrays);
+    for (const mx::array& array : arrays)
+      GODWIT_CHECK(array.status() != mx::array::Status::unscheduled, "publish() before the eval of layer {}", i);
+  }
+  if (!choices.is_native()) {
+    try {
+      for (std::size_t g = 0; g < choices.groups.size(); ++g) store_reference_group(g);
+    } catch (...) {
+      for (BlockTable& table : rows[0]->tables) table.give_up(rows[0]->length, rows[0]->length + tokens[0]);
+      rows[0]->trim();
+      throw;
+    }
+  }
+  for (const auto& layer : layers) layer->publish();
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    Row::Impl& row = *rows[r];
+    row.length += tokens[r];
+    for (std::optional<RingShadow>& ring : row.rings)
+      if (ring) append_span(*ring, spans[r]);
+    row.trim();
+    row.in_step = false;
+  }
+  rows.clear();
 }
 
 Step::Step(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -64,7 +116,7 @@ Step::Step(Step&&) noexcept = default;
 Step& Step::operator=(Step&&) noexcept = default;
 Step::~Step() = default;
 
-NumericMode Step::mode() const { return impl_->mode; }
+NumericMode Step::mode() const { return impl_->choices.signature.mode; }
 int Step::token_count() const { return impl_->token_count; }
 std::span<const int> Step::row_offsets() const { return impl_->offsets; }
 std::span<const int> Step::row_tokens() const { return impl_->tokens; }
@@ -77,27 +129,10 @@ LayerState& Step::layer(int index) {
 
 std::vector<mx::array> Step::pending() const {
   std::vector<mx::array> arrays;
-  for (const Row::Impl* row : impl_->rows)
-    for (const LayerMemory& layer : row->layers)
-      if (!layer.planes.empty())
-        for (mx::array& plane : layer.planes.arrays()) arrays.push_back(std::move(plane));
+  for (const auto& layer : impl_->layers) layer->pending(arrays);
   return arrays;
 }
 
-void Step::publish() {
-  GODWIT_CHECK(!impl_->rows.empty(), "a Step published twice");
-  for (std::size_t i = 0; i < impl_->layers.size(); ++i) {
-    GODWIT_CHECK(impl_->layers[i]->stored(), "layer {} stored nothing in this Step", i);
-    GODWIT_CHECK(impl_->layers[i]->evaluated(), "publish() before the eval of layer {}", i);
-  }
-  for (const auto& layer : impl_->layers) layer->publish();
-  for (std::size_t r = 0; r < impl_->rows.size(); ++r) {
-    Row::Impl& row = *impl_->rows[r];
-    row.length += impl_->tokens[r];
-    row.trim();
-    row.in_step = false;
-  }
-  impl_->rows.clear();
-}
+void Step::publish() { impl_->publish(); }
 
 }  // namespace godwit::cache

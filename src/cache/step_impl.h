@@ -11,20 +11,25 @@
 namespace godwit::cache {
 
 struct Step::Impl {
-  // The rows have been checked; `reference` mode has one.
-  Impl(const StoreChoices& choices, std::span<const RowSpan> spans);
+  // The rows have been checked; `reference` mode has one. `reads_only`: StateStore::read.
+  Impl(const StoreChoices& choices, std::span<const RowSpan> planned, bool reads_only);
   ~Impl();
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  NumericMode mode;
+  void publish();
+
+  const StoreChoices& choices;
+  bool reads_only;
+  std::vector<RowSpan> spans;
   std::vector<Row::Impl*> rows;  // empty once published
   std::vector<int> offsets, tokens;
   int token_count = 0;
   std::vector<std::unique_ptr<StepLayer>> layers;
 
  private:
-  void add_native_layers(const StoreChoices& choices);
+  std::unique_ptr<StepLayer> make_layer(LayerPlace place) const;
+  void store_reference_group(std::size_t group);
 };
 
 }  // namespace godwit::cache

@@ -1,0 +1,60 @@
+#include "cache/block.h"
+
+#include <utility>
+
+namespace godwit::cache {
+namespace {
+
+// Spare memory that a pool keeps: enough for rows that come and go, little beside what rows hold.
+constexpr std::size_t kSpareLimit = std::size_t{64} << 20;
+
+}  // namespace
+
+BlockRef BlockPool::take(std::size_t bytes) {
+  auto block = std::make_unique<Block>();
+  {
+    const std::lock_guard lock(mutex_);
+    auto& spare = spare_[bytes];
+    if (!spare.empty()) {
+      block->memory = std::move(spare.back());
+      spare.pop_back();
+      spare_bytes_ -= bytes;
+    }
+  }
+  if (block->bytes() != bytes) block->memory = AlignedBuffer(bytes);
+  // A shared_ptr that fails to form deletes the block through this deleter; only then is nothing counted yet.
+  const auto pool = shared_from_this();
+  {
+    const std::lock_guard lock(mutex_);
+    resident_ += bytes;
+    ++taken_;
+  }
+  return BlockRef(block.release(), [pool](Block* used) {
+    pool->put_back(std::move(used->memory));
+    delete used;
+  });
+}
+
+void BlockPool::put_back(AlignedBuffer memory) noexcept {
+  const std::size_t bytes = memory.size();
+  const std::lock_guard lock(mutex_);
+  resident_ -= bytes;
+  if (spare_bytes_ + bytes > kSpareLimit) return;
+  try {
+    spare_[bytes].push_back(std::move(memory));
+    spare_bytes_ += bytes;
+  } catch (const std::bad_alloc&) {  // then the memory simply goes
+  }
+}
+
+std::size_t BlockPool::resident_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return resident_;
+}
+
+std::size_t BlockPool::taken() const {
+  const std::lock_guard lock(mutex_);
+  return taken_;
+}
+
+}  // namespace godwit::cache

@@ -1,0 +1,126 @@
+#include "cache/native_layer.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/mx_ops.h"
+#include "ops/kv_attention.h"
+
+namespace godwit::cache {
+namespace {
+
+// Where the visible positions of each query end, if not behind itself.
+std::vector<std::int64_t> ends_of(const RowSpan& span, int position) {
+  if (span.kind != SpanKind::bidirectional && span.together.empty()) return {};
+  std::vector<std::int64_t> ends(static_cast<std::size_t>(span.tokens), position + span.tokens);
+  if (span.kind == SpanKind::bidirectional) return ends;
+  for (int i = 0; i < span.tokens; ++i) ends[static_cast<std::size_t>(i)] = position + i + 1;
+  for (const Together& group : span.together)
+    std::fill(ends.begin() + group.begin, ends.begin() + group.end, position + group.end);
+  return ends;
+}
+
+mx::array floats(const mx::array& x) {
+  mx::array out = mx::contiguous(mx::astype(x, mx::float32));
+  mx::eval(out);
+  return out;
+}
+
+// The arrays of one attend(), evaluated, and the span that names them.
+struct Operands {
+  mx::array q, out;
+  std::optional<mx::array> k, v, sinks;
+  ops::KvSpan span;
+};
+
+Operands operands(const mx::array& q, const mx::array* k, const mx::array* v, int value_dim, const AttendSpec& spec) {
+  if (spec.selected)
+    fail(ErrorCode::unsupported, "state", "native attention sees intervals of positions, not selections");
+  Operands o{.q = floats(q),
+             .out = mx::zeros({q.shape(0), q.shape(1), value_dim}, mx::float32),
+             .k = {},
+             .v = {},
+             .sinks = {},
+             .span = {}};
+  mx::eval(o.out);
+  if (k) o.k = floats(*k);
+  if (v) o.v = floats(*v);
+  if (spec.sinks) o.sinks = floats(*spec.sinks);
+  o.span = {.q = o.q.data<float>(),
+            .k = o.k ? o.k->data<float>() : nullptr,
+            .v = o.v ? o.v->data<float>() : nullptr,
+            .out = o.out.data<float>(),
+            .q_stride = q.shape(1) * q.shape(2),
+            .k_stride = k ? k->shape(1) * k->shape(2) : 0,
+            .v_stride = v ? v->shape(1) * v->shape(2) : 0,
+            .out_stride = q.shape(1) * value_dim,
+            .heads = q.shape(1),
+            .scale = spec.scale,
+            .soft_cap = spec.soft_cap,
+            .sinks = o.sinks ? o.sinks->data<float>() : nullptr};
+  return o;
+}
+
+ops::NativeRuntime& need_runtime(const StoreChoices& choices) {
+  GODWIT_CHECK(choices.runtime != nullptr, "this state store was made without a runtime to attend with");
+  return *choices.runtime;
+}
+
+}  // namespace
+
+NativeLayer::NativeLayer(const StoreChoices& choices, LayerPlace place, std::span<Row::Impl* const> rows,
+                         std::span<const RowSpan> spans, bool reads_only)
+    : choices_(choices), need_(choices.groups[place.group].need), kv_(std::make_shared<ops::KvLayer>()) {
+  const LayerGroup& group = choices.groups[place.group];
+  kv_->window = group.window();
+  kv_->reads_only = reads_only;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    const Row::Impl& row = *rows[r];
+    const NativePlanes& planes = group.native(row.encoded).slots[place.index];
+    kv_->rows.push_back({.blocks = row.tables[place.group].pointers(),
+                         .keys = planes.keys,
+                         .values = planes.values,
+                         .position = row.length,
+                         .tokens = spans[r].tokens,
+                         .ends = reads_only ? std::vector<std::int64_t>() : ends_of(spans[r], row.length)});
+    tokens_ += spans[r].tokens;
+  }
+}
+
+mx::array NativeLayer::attend(const mx::array& q, const mx::array& k, const mx::array& v, const AttendSpec& spec) {
+  GODWIT_CHECK(!kv_->reads_only && !kv_->stored, "a layer stored twice in one Step, or in one that only reads");
+  const bool has_values = need_.content != Content::keys_as_values;
+  check_packed(q, tokens_, 0, need_.key_dim, "q");
+  check_packed(k, tokens_, need_.kv_heads, need_.key_dim, "k");
+  if (has_values) check_packed(v, tokens_, need_.kv_heads, need_.value_dim, "v");
+  Operands o = operands(q, &k, has_values ? &v : nullptr, need_.value_dim, spec);
+  ops::NativeRuntime& runtime = need_runtime(choices_);
+  ops::store_span(runtime, *kv_, o.span);
+  kv_->stored = true;
+  ops::attend_span(runtime, *kv_, o.span);
+  runtime.scratch.reset();
+  return mx::astype(o.out, q.dtype());
+}
+
+mx::array NativeLayer::attend(const mx::array& q, const AttendSpec& spec) {
+  GODWIT_CHECK(stored(), "a layer was read before this Step stored its span");
+  check_packed(q, tokens_, 0, need_.key_dim, "q");
+  Operands o = operands(q, nullptr, nullptr, need_.value_dim, spec);
+  ops::attend_span(need_runtime(choices_), *kv_, o.span);
+  choices_.runtime->scratch.reset();
+  return mx::astype(o.out, q.dtype());
+}
+
+mx::array NativeLayer::attend_block(const mx::array& q, const mx::array& k, const mx::array& v,
+                                    const AttendSpec& spec) {
+  GODWIT_CHECK(!kv_->stored, "a block was attended after this Step stored its span");
+  check_packed(q, tokens_, 0, need_.key_dim, "q");
+  check_packed(k, tokens_, need_.kv_heads, need_.key_dim, "k");
+  check_packed(v, tokens_, need_.kv_heads, need_.value_dim, "v");
+  Operands o = operands(q, &k, &v, need_.value_dim, spec);
+  ops::attend_block(need_runtime(choices_), *kv_, o.span);
+  choices_.runtime->scratch.reset();
+  return mx::astype(o.out, q.dtype());
+}
+
+}  // namespace godwit::cache

@@ -1,0 +1,47 @@
+// What a recurrent layer remembers of one row. Private to cache.
+//
+// A memory is immutable: each Step makes a new one, so forks, snapshots and rounds share by reference. There is no
+// token axis to cut; a round keeps the memory it began with and the inputs of its Steps, and going back runs the
+// kept tokens again with the arithmetic of the forward.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/mx.h"
+#include "cache/state.h"
+
+namespace godwit::cache {
+
+// Evaluated arrays. state [value_heads, value_dim, key_dim] f32; tail [kernel - 1, channels].
+struct RecurrentMemory {
+  mx::array state;
+  mx::array tail;
+
+  std::size_t bytes() const { return state.nbytes() + tail.nbytes(); }
+};
+using RecurrentRef = std::shared_ptr<const RecurrentMemory>;  // null: before the first token, all zeros
+
+class RecurrentState {
+ public:
+  const RecurrentRef& memory() const { return memory_; }
+  std::size_t bytes() const { return memory_ ? memory_->bytes() : 0; }
+  // What a published Step leaves. Inside a round its inputs (evaluated, one row's tokens) are kept.
+  void advance(RecurrentRef memory, const RecurrentInputs& inputs) noexcept;
+  // Replaces everything: a restored row.
+  void restore(RecurrentRef memory) noexcept { memory_ = std::move(memory); }
+
+  void begin();
+  // The memory after the first `keep` tokens of the round, evaluated. Changes nothing.
+  RecurrentRef replayed(const RecurrentNeed& need, NumericMode mode, int keep) const;
+  // Ends the round with that memory (commit: with memory()).
+  void resolve(RecurrentRef memory) noexcept;
+
+ private:
+  RecurrentRef memory_;
+  RecurrentRef before_;                   // at begin
+  std::vector<RecurrentInputs> recorded_;  // of the Steps since then
+  bool in_round_ = false;
+};
+
+}  // namespace godwit::cache

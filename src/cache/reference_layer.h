@@ -1,0 +1,61 @@
+// A layer of one row during a Step in `reference` mode: gathers what is stored in the oracle's column order, puts
+// the step's own tokens behind and runs the oracle's ops. Private to cache.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "cache/reference_codec.h"
+#include "cache/row_impl.h"
+#include "cache/step_layer.h"
+
+namespace godwit::cache {
+
+// What the span does to the oracle's ring: committed tokens come one by one.
+void append_span(RingShadow& ring, const RowSpan& span);
+
+class ReferenceLayer final : public StepLayer {
+ public:
+  // The row must outlive this object; its length is the position of the span. `reads_only`: StateStore::read.
+  ReferenceLayer(const Row::Impl& row, LayerPlace place, const RowSpan& span, bool reads_only);
+
+  mx::array attend(const mx::array& q, const mx::array& k, const mx::array& v, const AttendSpec& spec) override;
+  mx::array attend(const mx::array& q, const AttendSpec& spec) override;
+  mx::array attend_block(const mx::array& q, const mx::array& k, const mx::array& v,
+                         const AttendSpec& spec) override;
+  std::vector<mx::array> extend(const std::vector<mx::array>& planes) override;
+
+  bool stored() const override { return reads_only_ || !fresh_.empty(); }
+  void pending(std::vector<mx::array>& into) const override;
+  // What a published Step writes into the row's blocks, by plane; the Step does that for all layers at once.
+  const std::vector<Components>& fresh() const { return fresh_; }
+  void publish() noexcept override {}
+  void abandon() noexcept override {}
+
+ private:
+  void store(const std::vector<mx::array>& planes);
+  Components encoded(std::size_t plane, const mx::array& packed) const;
+  // Plane `plane` over all that a query sees which stands behind the first `own` tokens of the span: stored columns,
+  // then those, in the order of `ring`.
+  Components visible(std::size_t plane, int own, const std::optional<RingShadow>& ring) const;
+  Components stored_columns(std::size_t plane, int count) const;
+  std::vector<Components> keys_and_values(int own, const std::optional<RingShadow>& ring) const;
+  mx::array attend_committed(const mx::array& q, const AttendSpec& spec) const;
+  mx::array attend_to(const mx::array& q, const Components& keys, const Components& values, Visibility visibility,
+                      const AttendSpec& spec) const;
+  int window() const { return group_.window(); }
+
+  const Row::Impl& row_;
+  const LayerGroup& group_;
+  std::size_t group_index_;
+  std::size_t slot_;
+  RowSpan span_;
+  int position_;
+  bool reads_only_;
+  Codec codec_;                     // of what the row holds now
+  std::optional<RingShadow> ring_;  // after this span
+  std::vector<Components> fresh_;   // by plane, once stored
+  std::optional<std::vector<Components>> seen_;  // by plane, gathered once for all queries of the Step
+};
+
+}  // namespace godwit::cache

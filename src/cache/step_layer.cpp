@@ -1,0 +1,32 @@
+#include "cache/step_layer.h"
+
+#include "base/error.h"
+
+namespace godwit::cache {
+namespace {
+
+[[noreturn]] void refuse(const char* action) {
+  fail(ErrorCode::internal, "state", "this layer cannot {} in this mode", action);
+}
+
+}  // namespace
+
+mx::array StepLayer::attend(const mx::array&, const mx::array&, const mx::array&, const AttendSpec&) {
+  refuse("store and attend");
+}
+mx::array StepLayer::attend(const mx::array&, const AttendSpec&) { refuse("attend"); }
+mx::array StepLayer::attend_block(const mx::array&, const mx::array&, const mx::array&, const AttendSpec&) {
+  refuse("attend to a block");
+}
+std::vector<mx::array> StepLayer::extend(const std::vector<mx::array>&) { refuse("hand out its planes"); }
+void StepLayer::write(const mx::array&, const mx::array&) { refuse("be written"); }
+mx::array StepLayer::recur(const RecurrentInputs&) { refuse("recur"); }
+std::shared_ptr<ops::KvLayer> StepLayer::native() { refuse("serve a native primitive"); }
+
+void check_packed(const mx::array& x, int tokens, int heads, int dim, const char* name) {
+  const bool fits =
+      x.ndim() == 3 && x.shape(0) == tokens && (heads == 0 || x.shape(1) == heads) && x.shape(2) == dim;
+  GODWIT_CHECK(fits, "{} is not [{}, {}, {}]", name, tokens, heads, dim);
+}
+
+}  // namespace godwit::cache

@@ -1,0 +1,33 @@
+// Storing a step's keys and values and attending to them, over raw pointers: the part that the fused attention
+// node and the state store's own attend() share.
+#pragma once
+
+#include "ops/kv_layer.h"
+#include "ops/native_runtime.h"
+
+namespace godwit::ops {
+
+// The tokens of all rows of a step, one after another. `k` and `v` are null where nothing is stored.
+struct KvSpan {
+  const float* q;                             // [tokens, heads, keys.dim]
+  const float* k;                             // [tokens, kv_heads, keys.dim]
+  const float* v;                             // [tokens, kv_heads, values.dim]
+  float* out;                                 // [tokens, heads, values.dim]
+  std::int64_t q_stride, k_stride, v_stride;  // elements from token to token
+  std::int64_t out_stride;
+  std::int64_t heads;
+  float scale = 1.0f;
+  float soft_cap = 0.0f;         // 0: none
+  const float* sinks = nullptr;  // [heads]
+};
+
+// Writes every row's tokens into its blocks.
+void store_span(NativeRuntime& runtime, const KvLayer& layer, const KvSpan& span);
+// Attends every query to what it sees of its row, this step's own tokens included. The bits of a row depend on
+// that row alone, not on the threads, nor on how many of its tokens are in the step.
+void attend_span(NativeRuntime& runtime, const KvLayer& layer, const KvSpan& span);
+// Attends to each row's stored context and to the span itself, which is not stored: all queries of a row see all
+// of its span. The span counts as dense f32 blocks behind the context.
+void attend_block(NativeRuntime& runtime, const KvLayer& layer, const KvSpan& span);
+
+}  // namespace godwit::ops
