@@ -1,0 +1,226 @@
+#include "cache/cold_index.h"
+
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace godwit::cache {
+namespace {
+
+constexpr int kBusyMs = 5000, kWalTries = 100;
+constexpr std::int64_t kApplication = 0x47574b56;  // "GWKV", in the header of the SQLite file
+
+// `used` counts uses instead of telling the time: clocks jump. The totals are kept by triggers, in the same
+// transaction as the rows, so that asking for them costs nothing.
+constexpr const char* kSchema = R"(
+CREATE TABLE entries(key BLOB PRIMARY KEY, signature BLOB NOT NULL, parent BLOB NOT NULL, bytes INTEGER NOT NULL,
+                     used INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX entries_by_use ON entries(used);
+CREATE TABLE totals(entries INTEGER NOT NULL, bytes INTEGER NOT NULL);
+INSERT INTO totals VALUES(0, 0);
+CREATE TRIGGER entry_added AFTER INSERT ON entries
+  BEGIN UPDATE totals SET entries = entries + 1, bytes = bytes + NEW.bytes; END;
+CREATE TRIGGER entry_removed AFTER DELETE ON entries
+  BEGIN UPDATE totals SET entries = entries - 1, bytes = bytes - OLD.bytes; END;
+PRAGMA application_id = 1196903254;
+)";
+
+[[noreturn]] void sql_failure(sqlite3* db, int code) {
+  const int kind = code & 0xff;
+  const bool is_damaged = kind == SQLITE_CORRUPT || kind == SQLITE_NOTADB || kind == SQLITE_ERROR ||
+                          kind == SQLITE_CONSTRAINT || kind == SQLITE_MISMATCH || kind == SQLITE_SCHEMA;
+  fail(is_damaged ? ErrorCode::corrupt_file : ErrorCode::io, "cold", "index: {}",
+       db ? sqlite3_errmsg(db) : sqlite3_errstr(code));
+}
+
+class Statement {
+ public:
+  Statement(sqlite3* db, const char* sql) : db_(db) {
+    if (const int code = sqlite3_prepare_v2(db, sql, -1, &statement_, nullptr); code != SQLITE_OK)
+      sql_failure(db, code);
+  }
+  ~Statement() { sqlite3_finalize(statement_); }
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+
+  Statement& bind(std::span<const std::byte> bytes) {
+    check(sqlite3_bind_blob(statement_, ++bound_, bytes.data(), static_cast<int>(bytes.size()),
+                            SQLITE_TRANSIENT));
+    return *this;
+  }
+  Statement& bind(std::uint64_t value) {
+    check(sqlite3_bind_int64(statement_, ++bound_, static_cast<sqlite3_int64>(value)));
+    return *this;
+  }
+  // True while there is a row.
+  bool step() {
+    const int code = sqlite3_step(statement_);
+    if (code != SQLITE_ROW && code != SQLITE_DONE) sql_failure(db_, code);
+    return code == SQLITE_ROW;
+  }
+  template <std::size_t N>
+  void read(int column, std::array<std::byte, N>& into) {
+    const void* const bytes = sqlite3_column_blob(statement_, column);
+    if (!bytes || sqlite3_column_bytes(statement_, column) != N)
+      fail(ErrorCode::corrupt_file, "cold", "index: a field of a wrong size");
+    std::memcpy(into.data(), bytes, N);
+  }
+  std::int64_t integer(int column) { return sqlite3_column_int64(statement_, column); }
+
+ private:
+  void check(int code) {
+    if (code != SQLITE_OK) sql_failure(db_, code);
+  }
+  sqlite3* db_;
+  sqlite3_stmt* statement_ = nullptr;
+  int bound_ = 0;
+};
+
+std::uint64_t size_of(Statement& statement, int column) {
+  const std::int64_t value = statement.integer(column);
+  if (value < 0) fail(ErrorCode::corrupt_file, "cold", "index: a size of {}", value);
+  return static_cast<std::uint64_t>(value);
+}
+
+}  // namespace
+
+void ColdIndex::Closer::operator()(sqlite3* db) const { sqlite3_close_v2(db); }
+
+ColdIndex::ColdIndex(const std::filesystem::path& file) : file_(file) {
+  // SQLite would make it readable for others; its companions get the mode of this file.
+  const int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  struct stat info {};
+  if (descriptor < 0 || ::fstat(descriptor, &info) != 0) {
+    const int code = errno;
+    if (descriptor >= 0) ::close(descriptor);
+    fail(ErrorCode::io, "cold", "{}: cannot open: {}", file.string(), std::strerror(code));
+  }
+  ::close(descriptor);
+  device_ = static_cast<std::uint64_t>(info.st_dev);
+  inode_ = static_cast<std::uint64_t>(info.st_ino);
+  sqlite3* db = nullptr;
+  const int code = sqlite3_open_v2(file.c_str(), &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_FULLMUTEX, nullptr);
+  db_.reset(db);
+  if (code != SQLITE_OK) sql_failure(db, code);
+  sqlite3_busy_timeout(db, kBusyMs);
+  set_up();
+}
+
+// The switch to WAL needs the file alone for a moment, and SQLite does not wait for that by itself.
+void ColdIndex::use_wal() {
+  for (int left = kWalTries; left > 0; --left) {
+    const int code = sqlite3_exec(db_.get(), "PRAGMA journal_mode = WAL", nullptr, nullptr, nullptr);
+    if (code == SQLITE_OK) return;
+    if ((code & 0xff) != SQLITE_BUSY || left == 1) sql_failure(db_.get(), code);
+    sqlite3_sleep(kBusyMs / kWalTries);
+  }
+}
+
+void ColdIndex::set_up() {
+  use_wal();
+  run("PRAGMA synchronous = NORMAL");  // a power cut may lose the last changes, never the file's sense
+  Change change(*this);
+  Statement tables(db_.get(), "SELECT count(*) FROM sqlite_master");
+  tables.step();
+  Statement application(db_.get(), "PRAGMA application_id");
+  application.step();
+  if (tables.integer(0) == 0 && application.integer(0) == 0) {
+    run(kSchema);
+  } else {
+    if (application.integer(0) != kApplication)
+      fail(ErrorCode::corrupt_file, "cold", "index: another program's");
+    Statement check(db_.get(), "PRAGMA quick_check(1)");
+    std::array<std::byte, 2> ok{};
+    check.step();
+    check.read(0, ok);
+    Statement sums(db_.get(), "SELECT count(*), coalesce(sum(bytes), 0) FROM entries");
+    sums.step();
+    const ColdTotals kept = totals();
+    if (kept.entries != size_of(sums, 0) || kept.bytes != size_of(sums, 1))
+      fail(ErrorCode::corrupt_file, "cold", "index: the totals are wrong");
+  }
+  change.commit();
+}
+
+void ColdIndex::run(const char* sql) {
+  if (const int code = sqlite3_exec(db_.get(), sql, nullptr, nullptr, nullptr); code != SQLITE_OK)
+    sql_failure(db_.get(), code);
+}
+
+ColdIndex::Change::Change(ColdIndex& index) : index_(index) { index_.run("BEGIN IMMEDIATE"); }
+
+ColdIndex::Change::~Change() {
+  if (is_open_) sqlite3_exec(index_.db_.get(), "ROLLBACK", nullptr, nullptr, nullptr);
+}
+
+void ColdIndex::Change::commit() {
+  index_.run("COMMIT");
+  is_open_ = false;
+}
+
+void ColdIndex::put(const ColdRow& row) {
+  remove(row.key);
+  Statement(db_.get(), "INSERT INTO entries SELECT ?, ?, ?, ?, coalesce(max(used), 0) + 1 FROM entries")
+      .bind(row.key.bytes)
+      .bind(row.signature)
+      .bind(row.parent.bytes)
+      .bind(row.bytes)
+      .step();
+}
+
+void ColdIndex::remove(const ColdKey& key) {
+  Statement(db_.get(), "DELETE FROM entries WHERE key = ?").bind(key.bytes).step();
+}
+
+void ColdIndex::touch(const ColdKey& key) {
+  Statement(db_.get(), "UPDATE entries SET used = (SELECT max(used) + 1 FROM entries) WHERE key = ?")
+      .bind(key.bytes)
+      .step();
+}
+
+bool ColdIndex::contains(const ColdKey& key) {
+  return Statement(db_.get(), "SELECT 1 FROM entries WHERE key = ?").bind(key.bytes).step();
+}
+
+std::optional<ColdRow> ColdIndex::oldest() {
+  Statement query(db_.get(), "SELECT key, signature, parent, bytes FROM entries ORDER BY used LIMIT 1");
+  if (!query.step()) return std::nullopt;
+  ColdRow row;
+  query.read(0, row.key.bytes);
+  query.read(1, row.signature);
+  query.read(2, row.parent.bytes);
+  row.bytes = size_of(query, 3);
+  return row;
+}
+
+ColdTotals ColdIndex::totals() {
+  Statement query(db_.get(), "SELECT entries, bytes FROM totals");
+  if (!query.step()) fail(ErrorCode::corrupt_file, "cold", "index: the totals are missing");
+  return {.entries = size_of(query, 0), .bytes = size_of(query, 1)};
+}
+
+std::vector<ColdKey> ColdIndex::keys() {
+  std::vector<ColdKey> keys;
+  Statement query(db_.get(), "SELECT key FROM entries");
+  while (query.step()) query.read(0, keys.emplace_back().bytes);
+  return keys;
+}
+
+bool ColdIndex::is_still_named() const {
+  struct stat info {};
+  return ::stat(file_.c_str(), &info) == 0 && static_cast<std::uint64_t>(info.st_dev) == device_ &&
+         static_cast<std::uint64_t>(info.st_ino) == inode_;
+}
+
+void ColdIndex::erase(const std::filesystem::path& file) {
+  for (const char* companion : {"", "-wal", "-shm"}) ::unlink((file.string() + companion).c_str());
+}
+
+}  // namespace godwit::cache
