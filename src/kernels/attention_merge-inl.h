@@ -16,27 +16,55 @@ struct SoftmaxState {
 };
 
 template <class V>
-void clear(SoftmaxState& state, std::int64_t head_dim) {
+void clear(SoftmaxState& state, std::int64_t dim) {
   state.maximum = -__builtin_huge_valf();
   state.total = 0.0f;
-  for (std::int64_t d = 0; d < head_dim; d += 16) V::zero().store(state.weighted + d);
+  for (std::int64_t d = 0; d < dim; d += 16) V::zero().store(state.weighted + d);
+}
+
+// To and from part_elements(dim) floats.
+template <class V>
+void save(const SoftmaxState& state, std::int64_t dim, float* part) {
+  for (std::int64_t d = 0; d < dim; d += 16) V::load(state.weighted + d).store(part + d);
+  part[dim] = state.maximum;
+  part[dim + 1] = state.total;
 }
 
 template <class V>
-void merge_block(SoftmaxState& state, std::int64_t head_dim, float block_maximum, float block_total,
+void restore(SoftmaxState& state, std::int64_t dim, const float* part) {
+  for (std::int64_t d = 0; d < dim; d += 16) V::load(part + d).store(state.weighted + d);
+  state.maximum = part[dim];
+  state.total = part[dim + 1];
+}
+
+template <class V>
+void merge_block(SoftmaxState& state, std::int64_t dim, float block_maximum, float block_total,
                  const float* block_weighted) {
   const V larger = V::max(V::set1(state.maximum), V::set1(block_maximum));
   const V keep = exp(V::set1(state.maximum) - larger), take = exp(V::set1(block_maximum) - larger);
   state.maximum = larger.first();
   state.total = V::fma(V::set1(state.total), keep, V::set1(block_total) * take).first();
-  for (std::int64_t d = 0; d < head_dim; d += 16)
+  for (std::int64_t d = 0; d < dim; d += 16)
     V::fma(V::load(state.weighted + d), keep, V::load(block_weighted + d) * take).store(state.weighted + d);
 }
 
+// A block whose values are zero.
 template <class V>
-void finish(const SoftmaxState& state, const Interval& interval, std::int64_t head_dim, float* out) {
-  const V total = V::set1(interval.lo < interval.hi ? state.total : 1.0f);
-  for (std::int64_t d = 0; d < head_dim; d += 16) (V::load(state.weighted + d) / total).store(out + d);
+void merge_sink(SoftmaxState& state, std::int64_t dim, float sink) {
+  const V larger = V::max(V::set1(state.maximum), V::set1(sink));
+  const V keep = exp(V::set1(state.maximum) - larger), take = exp(V::set1(sink) - larger);
+  state.maximum = larger.first();
+  state.total = V::fma(V::set1(state.total), keep, take).first();
+  for (std::int64_t d = 0; d < dim; d += 16) (V::load(state.weighted + d) * keep).store(state.weighted + d);
+}
+
+// The total is zero exactly where nothing was seen: a block's largest score has e = 1.
+template <class V>
+void finish(SoftmaxState& state, std::int64_t dim, const float* sink, float* out) {
+  const bool is_empty = state.total == 0.0f;
+  if (sink != nullptr && !is_empty) merge_sink<V>(state, dim, *sink);
+  const V total = V::set1(is_empty ? 1.0f : state.total);
+  for (std::int64_t d = 0; d < dim; d += 16) (V::load(state.weighted + d) / total).store(out + d);
 }
 
 template <class V>
@@ -45,14 +73,15 @@ Level attention_merge_body(const AttentionMergeArgs& a) {
   for (std::int64_t query = a.query_begin; query < a.query_end; query++)
     for (std::int64_t head = a.head_begin; head < a.head_end; head++) {
       const Interval seen = a.intervals[query];
-      const float* parts = a.parts + (query * a.heads + head) * a.parts_blocks * part_elements(a.head_dim);
-      clear<V>(state, a.head_dim);
+      const float* parts = a.parts + (query * a.heads + head) * a.parts_blocks * part_elements(a.dim);
+      clear<V>(state, a.dim);
       const std::int64_t first = seen.lo / kBlockPositions;
       for (std::int64_t block = first; seen.lo < seen.hi && block * kBlockPositions < seen.hi; block++) {
-        const float* part = parts + (block - a.parts_first) * part_elements(a.head_dim);
-        merge_block<V>(state, a.head_dim, part[a.head_dim], part[a.head_dim + 1], part);
+        const float* part = parts + (block - a.parts_first) * part_elements(a.dim);
+        merge_block<V>(state, a.dim, part[a.dim], part[a.dim + 1], part);
       }
-      finish<V>(state, seen, a.head_dim, a.out + query * a.out_stride + head * a.head_dim);
+      finish<V>(state, a.dim, a.sinks == nullptr ? nullptr : a.sinks + head,
+                a.out + query * a.out_stride + head * a.dim);
     }
   return V::kLevel;
 }

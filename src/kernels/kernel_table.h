@@ -7,8 +7,10 @@
 #include "kernels/attention.h"
 #include "kernels/gated.h"
 #include "kernels/gated_delta.h"
+#include "kernels/kv_decode.h"
 #include "kernels/level.h"
 #include "kernels/quant_matmul.h"
+#include "kernels/restore_values.h"
 #include "kernels/rms_norm.h"
 #include "kernels/rope.h"
 #include "kernels/vector_ops.h"
@@ -29,6 +31,8 @@ struct KernelTable {
   Kernel<QuantMatmulArgs> quant_matmul;
   Kernel<AttentionArgs> attention;
   Kernel<AttentionMergeArgs> attention_merge;
+  Kernel<DecodeKvArgs> decode_kv;
+  Kernel<RestoreValuesArgs> restore_values;
   Kernel<ShortConvArgs> short_conv;
   Kernel<UnitLengthArgs> unit_length;
   Kernel<DeltaGatesArgs> delta_gates;

@@ -1,8 +1,8 @@
 // How the keys or the values of one layer lie in a block of 64 positions.
 //
 // Dense keys are [heads, dim, 64], positions innermost; dense values [heads, 64, dim]. Encoded planes of both
-// kinds are [heads, 64, fields], a record of packed codes and 16-bit parameters for each head and position, so a
-// token's bytes never depend on its neighbours. kv_codec.h has the formulas.
+// kinds are [heads, 64, fields], a record of packed codes and 16-bit parameters for each head and position,
+// so a token's bytes never depend on its neighbours. kv_codec.h has the formulas.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +36,8 @@ struct KvPlane {
 std::int64_t record_bytes(const KvPlane& plane);
 // Bytes that the plane takes in a block.
 std::int64_t plane_bytes(const KvPlane& plane);
-// Error{unsupported} that names what is wrong, for a plane that the kernels cannot read: bits, group or head size
-// that its form does not have, a dim that is no multiple of 16 or above kMaxHeadDim, no heads.
+// Error{unsupported} that names what is wrong, for a plane that the kernels cannot read: bits, group or head
+// size that its form does not have, a dim that is no multiple of 16 or above kMaxHeadDim, no heads.
 void check_plane(const KvPlane& plane);
 
 // One plane that is both.

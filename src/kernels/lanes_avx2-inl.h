@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "kernels/level.h"
+#include "kernels/transpose_avx2-inl.h"
 
 #if !defined(__AVX2__) || !defined(__FMA__) || !defined(__F16C__) || defined(__AVX512F__)
 #error "this header belongs into files built with the flags of the avx2 level"
@@ -36,6 +37,35 @@ struct Avx2Lanes {
   static Avx2Lanes load_bf16(const std::uint16_t* p) {
     const __m128i* q = reinterpret_cast<const __m128i*>(p);
     return {widen_bf16(_mm_loadu_si128(q)), widen_bf16(_mm_loadu_si128(q + 1))};
+  }
+  static Avx2Lanes load_u8(const unsigned char* p) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+    return {_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes)),
+            _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_srli_si128(bytes, 8)))};
+  }
+  static Avx2Lanes load_i8(const unsigned char* p) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+    return {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes)),
+            _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(bytes, 8)))};
+  }
+  template <int kBits>
+  static __m256 lookup_eight(const float* table, __m256i codes) {
+    if constexpr (kBits > 4) return _mm256_i32gather_ps(table, codes, 4);
+    const __m256 low = _mm256_permutevar8x32_ps(_mm256_loadu_ps(table), codes);
+    if constexpr (kBits < 4) return low;
+    // The permutation looks at three bits; the fourth, moved to the sign, chooses between the halves.
+    const __m256 high = _mm256_permutevar8x32_ps(_mm256_loadu_ps(table + 8), codes);
+    return _mm256_blendv_ps(low, high, _mm256_castsi256_ps(_mm256_slli_epi32(codes, 28)));
+  }
+  template <int kBits>
+  static Avx2Lanes lookup(const float* table, const unsigned char* codes) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(codes));
+    return {lookup_eight<kBits>(table, _mm256_cvtepu8_epi32(bytes)),
+            lookup_eight<kBits>(table, _mm256_cvtepu8_epi32(_mm_srli_si128(bytes, 8)))};
+  }
+  static float half(std::uint16_t x) { return _cvtsh_ss(x); }
+  static void transpose(const float* from, std::int64_t from_stride, float* to, std::int64_t to_stride) {
+    transpose_avx2(from, from_stride, to, to_stride);
   }
   // All ones in the lanes below n of eight.
   static __m256i below(std::int64_t n) {

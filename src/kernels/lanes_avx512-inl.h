@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "kernels/level.h"
+#include "kernels/transpose_avx2-inl.h"
 
 #if !defined(__AVX512F__) || !defined(__AVX512BW__) || !defined(__AVX512VL__) || !defined(__AVX512DQ__)
 #error "this header belongs into files built with the flags of the avx512 level"
@@ -30,6 +31,26 @@ struct Avx512Lanes {
   static Avx512Lanes load_bf16(const std::uint16_t* p) {
     const __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
     return {_mm512_castsi512_ps(_mm512_slli_epi32(wide, 16))};
+  }
+  static Avx512Lanes load_u8(const unsigned char* p) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+    return {_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes))};
+  }
+  static Avx512Lanes load_i8(const unsigned char* p) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+    return {_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes))};
+  }
+  template <int kBits>
+  static Avx512Lanes lookup(const float* table, const unsigned char* codes) {
+    const __m512i wide = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(codes)));
+    if constexpr (kBits > 5) return {_mm512_i32gather_ps(wide, table, 4)};
+    if constexpr (kBits == 5)
+      return {_mm512_permutex2var_ps(_mm512_loadu_ps(table), wide, _mm512_loadu_ps(table + 16))};
+    return {_mm512_permutexvar_ps(wide, _mm512_loadu_ps(table))};
+  }
+  static float half(std::uint16_t x) { return _cvtsh_ss(x); }
+  static void transpose(const float* from, std::int64_t from_stride, float* to, std::int64_t to_stride) {
+    transpose_avx2(from, from_stride, to, to_stride);
   }
   static __mmask16 below(std::int64_t n) { return static_cast<__mmask16>((1u << n) - 1u); }
   static Avx512Lanes load_first(const float* p, std::int64_t n) {

@@ -40,6 +40,24 @@ struct ScalarLanes {
   static ScalarLanes load_bf16(const std::uint16_t* p) {
     return each([&](int i) { return bf16_to_float(p[i]); });
   }
+  // Sixteen bytes, unsigned or signed.
+  static ScalarLanes load_u8(const unsigned char* p) {
+    return each([&](int i) { return static_cast<float>(p[i]); });
+  }
+  static ScalarLanes load_i8(const unsigned char* p) {
+    return each([&](int i) { return static_cast<float>(static_cast<std::int8_t>(p[i])); });
+  }
+  // table[codes[i]], codes below 2^kBits; the table has at least 16 entries.
+  template <int kBits>
+  static ScalarLanes lookup(const float* table, const unsigned char* codes) {
+    return each([&](int i) { return table[codes[i]]; });
+  }
+  static float half(std::uint16_t x) { return half_to_float(x); }
+  // Element j of row i of a 16 x 16 square becomes element i of row j.
+  static void transpose(const float* from, std::int64_t from_stride, float* to, std::int64_t to_stride) {
+    for (int i = 0; i < 16; i++)
+      for (int j = 0; j < 16; j++) to[j * to_stride + i] = from[i * from_stride + j];
+  }
   // The first n lanes from memory (n <= 16), the others +0; nothing past n is touched.
   static ScalarLanes load_first(const float* p, std::int64_t n) {
     return each([&](int i) { return i < n ? p[i] : 0.0f; });

@@ -85,9 +85,13 @@ void expect_own_bodies(Level level) {
                                 false}),
             level);
   const Interval none{0, 0};
-  EXPECT_EQ(table.attention({x, y, &none, nullptr, nullptr, KvType::f32, 1, 1, 16, 0, 1, 0, 1, 16, 16, 1.0f}),
-            level);
+  const KvPlane keys{.heads = 1, .dim = 16}, values{.heads = 1, .dim = 16, .offset = 4096};
+  EXPECT_EQ(table.attention({x, y, &none, nullptr, keys, values, 1, 0, 1, 0, 1, 16, 16, 1.0f}), level);
   EXPECT_EQ(table.attention_merge({nullptr, y, &none, 0, 0, 1, 16, 0, 1, 0, 1, 16}), level);
+  const Buffer<std::byte> block(8192);
+  Buffer<float> key_tile(1024), value_tile(1024), head(64);
+  EXPECT_EQ(table.decode_kv({block.data(), keys, values, 0, 0, 64, key_tile.data(), value_tile.data()}), level);
+  EXPECT_EQ(table.restore_values({head.data(), 1, 64, 64}), level);
   EXPECT_EQ(table.short_conv({x, nullptr, x, y, 16, 2, 0, 1, 0, 16, 16, 16}), level);
   EXPECT_EQ(table.unit_length({y, 1, 16, 16, 1e-6f, 1.0f}), level);
   EXPECT_EQ(table.delta_gates({x, x, x, x, y, one, 1, 16}), level);
@@ -104,6 +108,8 @@ void expect_own_bodies(Level level) {
     EXPECT_NE(table.quant_matmul, theirs.quant_matmul);
     EXPECT_NE(table.attention, theirs.attention);
     EXPECT_NE(table.attention_merge, theirs.attention_merge);
+    EXPECT_NE(table.decode_kv, theirs.decode_kv);
+    EXPECT_NE(table.restore_values, theirs.restore_values);
     EXPECT_NE(table.short_conv, theirs.short_conv);
     EXPECT_NE(table.unit_length, theirs.unit_length);
     EXPECT_NE(table.delta_gates, theirs.delta_gates);

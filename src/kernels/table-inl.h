@@ -7,6 +7,8 @@
 #include "kernels/gated-inl.h"
 #include "kernels/gated_delta-inl.h"
 #include "kernels/kernel_table.h"
+#include "kernels/kv_decode-inl.h"
+#include "kernels/restore_values-inl.h"
 #include "kernels/rms_norm-inl.h"
 #include "kernels/rope-inl.h"
 #include "kernels/vector_ops-inl.h"
@@ -27,6 +29,8 @@ constexpr KernelTable make_table(Kernel<QuantMatmulArgs> quant_matmul) {
       .quant_matmul = quant_matmul,
       .attention = attention_body<V>,
       .attention_merge = attention_merge_body<V>,
+      .decode_kv = decode_kv_body<V>,
+      .restore_values = restore_values_body<V>,
       .short_conv = short_conv_body<V>,
       .unit_length = unit_length_body<V>,
       .delta_gates = delta_gates_body<V>,

@@ -1,5 +1,6 @@
-// Storing a step's keys and values and attending to them, over raw pointers: the part that the fused attention
-// node and the state store's own attend() share.
+// Storing a step's keys and values and attending to them, over raw pointers: the part that the fused
+// attention node and the state store's own attend() share. Working memory comes from runtime.scratch, which
+// the caller resets.
 #pragma once
 
 #include "ops/kv_layer.h"
@@ -11,7 +12,7 @@ namespace godwit::ops {
 struct KvSpan {
   const float* q;                             // [tokens, heads, keys.dim]
   const float* k;                             // [tokens, kv_heads, keys.dim]
-  const float* v;                             // [tokens, kv_heads, values.dim]
+  const float* v;                             // [tokens, kv_heads, values.dim]; not read with keys_as_values
   float* out;                                 // [tokens, heads, values.dim]
   std::int64_t q_stride, k_stride, v_stride;  // elements from token to token
   std::int64_t out_stride;
@@ -23,11 +24,12 @@ struct KvSpan {
 
 // Writes every row's tokens into its blocks.
 void store_span(NativeRuntime& runtime, const KvLayer& layer, const KvSpan& span);
-// Attends every query to what it sees of its row, this step's own tokens included. The bits of a row depend on
-// that row alone, not on the threads, nor on how many of its tokens are in the step.
+// Attends every query to what it sees of its row, this step's own tokens included. The bits of a row depend
+// on that row alone, not on the threads, nor on how many of its tokens are in the step.
 void attend_span(NativeRuntime& runtime, const KvLayer& layer, const KvSpan& span);
-// Attends to each row's stored context and to the span itself, which is not stored: all queries of a row see all
-// of its span. The span counts as dense f32 blocks behind the context.
+// Attends to each row's stored context (inside the window of each query) and to the span itself, which is not
+// stored: all queries of a row see all of its span. The span counts as dense f32 blocks behind the context;
+// over turbo values its own are rotated as they are, unrounded. `ends` is not looked at.
 void attend_block(NativeRuntime& runtime, const KvLayer& layer, const KvSpan& span);
 
 }  // namespace godwit::ops

@@ -1,17 +1,12 @@
-#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
+#include "ops/kv_attention.h"
 #include "ops/native_branch.h"
 #include "ops/residual.h"
 
 namespace godwit::ops {
 namespace {
-
-// A long context of a single query is shared out by blocks instead of heads: each is read by one thread,
-// whole.
-constexpr std::int64_t kBlocksToShare = 16;
-constexpr std::int64_t kQueriesTogether = 16;
 
 // One call of the node: q, k and v of a token side by side in one row.
 class AttentionRun {
@@ -22,8 +17,7 @@ class AttentionRun {
         kv_(kv),
         stride_((plan.heads + 2 * plan.kv_heads) * plan.head_dim),
         qkv_(call.runtime.scratch.take<float>(call.tokens * stride_).data()),
-        out_(call.runtime.scratch.take<float>(call.tokens * plan.heads * plan.head_dim).data()),
-        intervals_(call.runtime.scratch.take<kernels::Interval>(call.tokens).data()) {}
+        out_(call.runtime.scratch.take<float>(call.tokens * plan.heads * plan.head_dim).data()) {}
 
   // [tokens, heads * head_dim]
   const float* attended() {
@@ -31,11 +25,13 @@ class AttentionRun {
     std::int64_t first = 0;
     for (const KvRow& row : kv_.rows) {
       call_.runtime.share(row.tokens, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) place_token(row, first, i);
+        for (std::int64_t i = begin; i < end; ++i) place_token(first + i, row.position + i);
       });
-      attend_row(row, first);
       first += row.tokens;
     }
+    const KvSpan span = this->span();
+    store_span(call_.runtime, kv_, span);
+    attend_span(call_.runtime, kv_, span);
     return out_;
   }
 
@@ -50,26 +46,11 @@ class AttentionRun {
     multiply(call_.runtime, x, call_.tokens, products);
   }
 
-  // Norms and rotates token `first + index` of the step, stores it and says what it sees.
-  void place_token(const KvRow& row, std::int64_t first, std::int64_t index) {
-    const std::int64_t token = first + index, position = row.position + index;
+  void place_token(std::int64_t token, std::int64_t position) {
     float* const q = qkv_ + token * stride_;
     if (plan_.q_norm) normalize(call_.runtime, *plan_.q_norm, q, q, plan_.heads);
     if (plan_.k_norm) normalize(call_.runtime, *plan_.k_norm, k_of(token), k_of(token), plan_.kv_heads);
     if (plan_.rope) rotate(q, position);
-    kernels::store_kv({.k = k_of(token),
-                       .v = v_of(token),
-                       .key_blocks = row.keys,
-                       .value_blocks = row.values,
-                       .type = kv_.type,
-                       .position = position,
-                       .tokens = 1,
-                       .kv_heads = plan_.kv_heads,
-                       .head_dim = plan_.head_dim,
-                       .k_stride = stride_,
-                       .v_stride = stride_});
-    const std::int64_t end = position + 1;
-    intervals_[token] = {kv_.window > 0 ? std::max<std::int64_t>(0, end - kv_.window) : 0, end};
   }
 
   // q and k heads lie side by side, so one call turns both.
@@ -88,69 +69,17 @@ class AttentionRun {
                                 .token_stride = stride_});
   }
 
-  kernels::AttentionArgs row_args(const KvRow& row, std::int64_t first) const {
-    return {.q = qkv_ + first * stride_,
-            .out = out_ + first * plan_.heads * plan_.head_dim,
-            .intervals = intervals_ + first,
-            .key_blocks = row.keys,
-            .value_blocks = row.values,
-            .type = kv_.type,
-            .heads = plan_.heads,
-            .kv_heads = plan_.kv_heads,
-            .head_dim = plan_.head_dim,
-            .query_begin = 0,
-            .query_end = row.tokens,
-            .head_begin = 0,
-            .head_end = plan_.heads,
+  KvSpan span() const {
+    return {.q = qkv_,
+            .k = k_of(0),
+            .v = v_of(0),
+            .out = out_,
             .q_stride = stride_,
+            .k_stride = stride_,
+            .v_stride = stride_,
             .out_stride = plan_.heads * plan_.head_dim,
+            .heads = plan_.heads,
             .scale = plan_.scale};
-  }
-
-  void attend_row(const KvRow& row, std::int64_t first) {
-    const kernels::AttentionArgs args = row_args(row, first);
-    const kernels::Interval seen = intervals_[first];
-    const std::int64_t begin = seen.lo / kernels::kBlockPositions;
-    const std::int64_t end = (seen.hi + kernels::kBlockPositions - 1) / kernels::kBlockPositions;
-    if (row.tokens == 1 && end - begin >= kBlocksToShare && call_.runtime.pool.threads() > 1)
-      return attend_by_blocks(args, begin, end);
-    const std::int64_t group = plan_.heads / plan_.kv_heads;
-    const std::int64_t spans = (row.tokens + kQueriesTogether - 1) / kQueriesTogether;
-    call_.runtime.share(plan_.kv_heads * spans, [&](std::int64_t from, std::int64_t to) {
-      for (std::int64_t piece = from; piece < to; ++piece) {
-        kernels::AttentionArgs part = args;
-        part.head_begin = piece / spans * group;
-        part.head_end = part.head_begin + group;
-        part.query_begin = piece % spans * kQueriesTogether;
-        part.query_end = std::min(part.query_begin + kQueriesTogether, row.tokens);
-        call_.runtime.kernels.attention(part);
-      }
-    });
-  }
-
-  void attend_by_blocks(kernels::AttentionArgs args, std::int64_t begin, std::int64_t end) {
-    const std::int64_t size = plan_.heads * (end - begin) * kernels::part_elements(plan_.head_dim);
-    args.parts = call_.runtime.scratch.take<float>(size).data();
-    args.parts_first = begin;
-    args.parts_blocks = end - begin;
-    call_.runtime.share(end - begin, [&](std::int64_t from, std::int64_t to) {
-      kernels::AttentionArgs part = args;
-      part.block_begin = begin + from;
-      part.block_end = begin + to;
-      call_.runtime.kernels.attention(part);
-    });
-    call_.runtime.kernels.attention_merge({.parts = args.parts,
-                                           .out = args.out,
-                                           .intervals = args.intervals,
-                                           .parts_first = begin,
-                                           .parts_blocks = end - begin,
-                                           .heads = plan_.heads,
-                                           .head_dim = plan_.head_dim,
-                                           .query_begin = 0,
-                                           .query_end = 1,
-                                           .head_begin = 0,
-                                           .head_end = plan_.heads,
-                                           .out_stride = args.out_stride});
   }
 
   const NativeCall& call_;
@@ -159,7 +88,6 @@ class AttentionRun {
   std::int64_t stride_;
   float* qkv_;
   float* out_;
-  kernels::Interval* intervals_;
 };
 
 class NativeAttention final : public NativePrimitive {
@@ -172,7 +100,13 @@ class NativeAttention final : public NativePrimitive {
     GODWIT_CHECK(kv_->open, "attention of a step that is over");
     GODWIT_CHECK(!kv_->stored, "a layer stored twice in one Step");
     std::int64_t planned = 0;
-    for (const KvRow& row : kv_->rows) planned += row.tokens;
+    for (const KvRow& row : kv_->rows) {
+      GODWIT_CHECK(row.keys.heads == plan_->kv_heads && row.keys.dim == plan_->head_dim &&
+                       row.values.heads == plan_->kv_heads && row.values.dim == plan_->head_dim,
+                   "state of {} heads of {} and {}, attention of {} of {}", row.keys.heads, row.keys.dim,
+                   row.values.dim, plan_->kv_heads, plan_->head_dim);
+      planned += row.tokens;
+    }
     GODWIT_CHECK(planned == call.tokens, "{} tokens, {} were planned", call.tokens, planned);
     AttentionRun run(call, *plan_, *kv_);
     add_branch(call, run.attended(), plan_->o, plan_->after);
