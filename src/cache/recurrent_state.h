@@ -1,8 +1,8 @@
 // What a recurrent layer remembers of one row. Private to cache.
 //
-// A memory is immutable: each Step makes a new one, so forks, snapshots and rounds share by reference. There is no
-// token axis to cut; a round keeps the memory it began with and the inputs of its Steps, and going back runs the
-// kept tokens again with the arithmetic of the forward.
+// A memory is immutable: each Step makes a new one, so forks, snapshots and rounds share by reference. There
+// is no token axis to cut; a round keeps the memory it began with and the inputs of its Steps, and going back
+// runs the kept tokens again with the arithmetic of the forward.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,8 @@
 
 namespace godwit::cache {
 
-// Evaluated arrays. state [value_heads, value_dim, key_dim] f32; tail [kernel - 1, channels].
+// Evaluated arrays. state [value_heads, value_dim, key_dim] f32; tail [kernel - 1, channels], f32 in
+// `native`, else in the dtype of the inputs.
 struct RecurrentMemory {
   mx::array state;
   mx::array tail;
@@ -26,20 +27,28 @@ class RecurrentState {
  public:
   const RecurrentRef& memory() const { return memory_; }
   std::size_t bytes() const { return memory_ ? memory_->bytes() : 0; }
+  bool in_round() const { return in_round_; }
+
+  // Room for one more advance(), which then cannot fail.
+  void make_room();
   // What a published Step leaves. Inside a round its inputs (evaluated, one row's tokens) are kept.
   void advance(RecurrentRef memory, const RecurrentInputs& inputs) noexcept;
   // Replaces everything: a restored row.
-  void restore(RecurrentRef memory) noexcept { memory_ = std::move(memory); }
+  void restore(RecurrentRef memory) noexcept;
 
-  void begin();
-  // The memory after the first `keep` tokens of the round, evaluated. Changes nothing.
-  RecurrentRef replayed(const RecurrentNeed& need, NumericMode mode, int keep) const;
+  // A round that was never resolved is forgotten.
+  void begin() noexcept;
+  // The memory after the first `keep` tokens of the round, evaluated: equal to what a Step over only those
+  // leaves. Changes nothing. Error{invalid_argument} for fewer than 0 or more tokens than the round has;
+  // `runtime` as in gated_delta().
+  RecurrentRef replayed(const RecurrentNeed& need, NumericMode mode, int keep,
+                        ops::NativeRuntime* runtime = nullptr) const;
   // Ends the round with that memory (commit: with memory()).
   void resolve(RecurrentRef memory) noexcept;
 
  private:
   RecurrentRef memory_;
-  RecurrentRef before_;                   // at begin
+  RecurrentRef before_;                    // at begin
   std::vector<RecurrentInputs> recorded_;  // of the Steps since then
   bool in_round_ = false;
 };

@@ -1,0 +1,114 @@
+// A gated delta layer over one row. What it computes is compared with mlx-lm and with double precision in
+// tests/recurrent; here: how spans may be cut.
+#include "cache/gated_delta.h"
+
+#include "base/error.h"
+#include "cache/recurrent_test_support.h"
+#include "kernels/select.h"
+#include "ops/native_runtime.h"
+
+namespace godwit::cache {
+namespace {
+
+const RecurrentNeed kNeeds[] = {recurrent_need(2, 4, 16, 8, 4), recurrent_need(1, 3, 20, 5, 2),
+                                recurrent_need(1, 1, 32, 16, 1)};
+
+std::vector<std::vector<int>> cuts_of_eleven() {
+  return {{11}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, {2, 9}, {3, 1, 7}, {10, 1}, {5, 2, 2, 2}};
+}
+
+TEST(GatedDelta, NativeBitsDependNeitherOnTheCutNorOnThreadsOrLevel) {
+  for (const RecurrentNeed& need : kNeeds) {
+    const RecurrentInputs inputs = recurrent_inputs(need, 11, 1);
+    const Forward want = forward(need, inputs, {11}, NumericMode::native);
+    for (const kernels::Level level : kernels::runnable_levels())
+      for (const int threads : {1, 3}) {
+        ops::NativeRuntime runtime(level, threads);
+        for (const std::vector<int>& spans : cuts_of_eleven()) {
+          const Forward got = forward(need, inputs, spans, NumericMode::native, &runtime);
+          EXPECT_TRUE(same_bits(got.out, want.out)) << kernels::level_name(level);
+          EXPECT_TRUE(same_memory(got.memory, want.memory)) << kernels::level_name(level);
+        }
+      }
+  }
+}
+
+// Longer than what the scratch takes at once.
+TEST(GatedDelta, ALongNativeSpanEqualsItsHalves) {
+  const RecurrentNeed need = kNeeds[0];
+  const RecurrentInputs inputs = recurrent_inputs(need, 600, 2);
+  ops::NativeRuntime runtime(kernels::best_level(), 2);
+  const Forward whole = forward(need, inputs, {600}, NumericMode::native, &runtime);
+  const Forward halves = forward(need, inputs, {299, 301}, NumericMode::native, &runtime);
+  EXPECT_TRUE(same_bits(whole.out, halves.out));
+  EXPECT_TRUE(same_memory(whole.memory, halves.memory));
+}
+
+// Not promised, but so on MLX's CPU back end: each output of the convolution and each norm is computed alone.
+TEST(GatedDelta, ReferenceBitsDoNotDependOnTheCutOnTheCpu) {
+  for (const RecurrentNeed& need : kNeeds)
+    for (const mx::Dtype dtype : {mx::float32, mx::bfloat16, mx::float16}) {
+      const RecurrentInputs inputs = recurrent_inputs(need, 11, 3, dtype);
+      const Forward want = forward(need, inputs, {11}, NumericMode::reference);
+      EXPECT_EQ(want.out.dtype(), dtype);
+      EXPECT_EQ(want.memory->state.dtype(), mx::float32);
+      EXPECT_EQ(want.memory->tail.dtype(), dtype);
+      for (const std::vector<int>& spans : cuts_of_eleven()) {
+        const Forward got = forward(need, inputs, spans, NumericMode::reference);
+        EXPECT_TRUE(same_bits(got.out, want.out));
+        EXPECT_TRUE(same_memory(got.memory, want.memory));
+      }
+    }
+}
+
+TEST(GatedDelta, TheTailIsTheNewestInputsEvenBehindASpanShorterThanTheKernel) {
+  const RecurrentNeed need = recurrent_need(1, 1, 16, 16, 4);
+  const RecurrentInputs inputs = recurrent_inputs(need, 6, 4);
+  const mx::array padded = mx::concatenate({mx::zeros({3, need.channels}), inputs.mixed}, 0);
+  for (const NumericMode mode : {NumericMode::reference, NumericMode::native})
+    for (const std::vector<int>& spans :
+         std::vector<std::vector<int>>{{1}, {2}, {1, 1}, {1, 2}, {3, 1}, {2, 4}}) {
+      int tokens = 0;
+      for (const int span : spans) tokens += span;
+      const Forward got = forward(need, inputs, spans, mode);
+      EXPECT_TRUE(same_bits(got.memory->tail, mx::slice(padded, {tokens, 0}, {tokens + 3, need.channels})));
+    }
+}
+
+TEST(GatedDelta, TheMemoryItStartsFromStaysAsItIs) {
+  const RecurrentNeed need = kNeeds[0];
+  const RecurrentInputs inputs = recurrent_inputs(need, 8, 5);
+  for (const NumericMode mode : {NumericMode::reference, NumericMode::native}) {
+    const RecurrentRef memory = forward(need, inputs, {4}, mode).memory;
+    const RecurrentMemory before{mx::copy(memory->state), mx::copy(memory->tail)};
+    mx::eval(before.state, before.tail);
+    const GatedDeltaResult once = gated_delta(need, memory, slice_tokens(inputs, 4, 8), mode);
+    mx::eval(once.out, once.state, once.tail);
+    const GatedDeltaResult again = gated_delta(need, memory, slice_tokens(inputs, 4, 8), mode);
+    EXPECT_TRUE(same_bits(once.out, again.out) && same_bits(once.state, again.state));
+    EXPECT_TRUE(same_bits(memory->state, before.state) && same_bits(memory->tail, before.tail));
+  }
+}
+
+TEST(GatedDelta, RefusesOtherShapesThanItsNeed) {
+  const RecurrentNeed need = kNeeds[0];
+  const RecurrentInputs good = recurrent_inputs(need, 3, 6);
+  const auto refused = [&](auto&& spoil) {
+    RecurrentInputs inputs = good;
+    spoil(inputs);
+    EXPECT_THROW(gated_delta(need, nullptr, inputs, NumericMode::native), Error);
+    EXPECT_THROW(gated_delta(need, nullptr, inputs, NumericMode::reference), Error);
+  };
+  refused([](RecurrentInputs& in) { in.mixed = mx::zeros({3, 7}); });
+  refused([](RecurrentInputs& in) { in.conv_weight = mx::expand_dims(in.conv_weight, 2); });
+  refused([](RecurrentInputs& in) { in.decay = mx::zeros({2, 4}); });
+  refused([](RecurrentInputs& in) { in.update = mx::zeros({3, 3}); });
+  refused([](RecurrentInputs& in) { in.a_log = mx::zeros({1}); });
+  refused([&](RecurrentInputs& in) { in = slice_tokens(good, 0, 0); });
+  RecurrentNeed odd = need;
+  odd.channels += 1;
+  EXPECT_THROW(gated_delta(odd, nullptr, good, NumericMode::native), Error);
+}
+
+}  // namespace
+}  // namespace godwit::cache

@@ -1,0 +1,79 @@
+// Shared by the tests of recurrent layers: seeded inputs and equality of bits.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "base/mx_ops.h"
+#include "cache/gated_delta.h"
+
+namespace godwit::cache {
+
+inline RecurrentNeed recurrent_need(int key_heads, int value_heads, int key_dim, int value_dim, int kernel) {
+  return {.key_heads = key_heads,
+          .value_heads = value_heads,
+          .key_dim = key_dim,
+          .value_dim = value_dim,
+          .channels = 2 * key_heads * key_dim + value_heads * value_dim,
+          .kernel = kernel};
+}
+
+inline mx::array random_array(const mx::Shape& shape, unsigned seed, float spread = 1.0f) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal(0.0f, spread);
+  mx::array x = mx::zeros(shape, mx::float32);
+  std::vector<float> values(x.size());
+  for (float& value : values) value = normal(random);
+  return mx::array(values.data(), shape);
+}
+
+// The first tokens of one sequence per seed; the weights are those of seed 0.
+inline RecurrentInputs recurrent_inputs(const RecurrentNeed& need, int tokens, unsigned seed,
+                                        mx::Dtype dtype = mx::float32) {
+  const auto cast = [&](const mx::array& x) { return mx::astype(x, dtype); };
+  return {.mixed = cast(random_array({tokens, need.channels}, 100 * seed + 1)),
+          .conv_weight = cast(random_array({need.channels, need.kernel}, 2, 0.5f)),
+          .decay = cast(random_array({tokens, need.value_heads}, 100 * seed + 3)),
+          .update = cast(random_array({tokens, need.value_heads}, 100 * seed + 4)),
+          .a_log = random_array({need.value_heads}, 5),
+          .dt_bias = cast(random_array({need.value_heads}, 6))};
+}
+
+inline bool same_bits(const mx::array& a, const mx::array& b) {
+  mx::array left = mx::contiguous(a), right = mx::contiguous(b);
+  mx::eval(left, right);
+  return left.dtype() == right.dtype() && left.shape() == right.shape() &&
+         std::memcmp(left.data<char>(), right.data<char>(), left.nbytes()) == 0;
+}
+
+inline bool same_memory(const RecurrentRef& a, const RecurrentRef& b) {
+  if (!a || !b) return !a && !b;
+  return same_bits(a->state, b->state) && same_bits(a->tail, b->tail);
+}
+
+// Spans of these lengths, one after another, from nothing: the outputs one under the other, and the memory.
+struct Forward {
+  mx::array out;
+  RecurrentRef memory;
+};
+inline Forward forward(const RecurrentNeed& need, const RecurrentInputs& inputs,
+                       const std::vector<int>& spans, NumericMode mode,
+                       ops::NativeRuntime* runtime = nullptr) {
+  std::vector<mx::array> outs;
+  RecurrentRef memory;
+  int begin = 0;
+  for (const int tokens : spans) {
+    const GatedDeltaResult result =
+        gated_delta(need, memory, slice_tokens(inputs, begin, begin + tokens), mode, runtime);
+    mx::eval(result.out, result.state, result.tail);
+    memory = std::make_shared<const RecurrentMemory>(RecurrentMemory{result.state, result.tail});
+    outs.push_back(result.out);
+    begin += tokens;
+  }
+  return {mx::concatenate(outs, 0), memory};
+}
+
+}  // namespace godwit::cache
