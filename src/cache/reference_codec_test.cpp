@@ -3,6 +3,7 @@
 #include "cache/reference_codec.h"
 
 #include <gtest/gtest.h>
+#include <mlx/random.h>
 
 #include <cstring>
 #include <functional>
@@ -11,7 +12,6 @@
 #include "base/mx_ops.h"
 #include "cache/bit_stream.h"
 #include "cache/reference_turbo.h"
-#include "mlx/random.h"
 
 namespace godwit::cache {
 namespace {
@@ -205,7 +205,7 @@ TEST(ReferenceCodec, WhatTheOracleCannotComputeIsRefusedByName) {
   const Codec affine = parse_kv_policy("affine:4").codec, dense, turbo = parse_kv_policy("turbo:8:3").codec;
   AttendSpec capped, sinks, selected;
   capped.soft_cap = 30.0f;
-  sinks.sinks = mx::zeros({4});
+  sinks.sinks = mx::zeros({4}, mx::bfloat16);
   selected.selected = mx::zeros({3, 1}, mx::int32);
   EXPECT_NE(message_of(affine, capped, false).find("affine:4:64"), std::string::npos);
   EXPECT_NE(message_of(affine, sinks, false).find("sinks"), std::string::npos);

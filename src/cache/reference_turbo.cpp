@@ -11,7 +11,7 @@ namespace godwit::cache {
 namespace {
 
 constexpr float kEpsilon = 1e-8f;  // of the published format
-constexpr float kSmallestScale = 1e-7f;
+constexpr float kLargestHalf = 65504.0f, kSmallestHalf = 0x1p-24f;
 
 mx::array constant(float value) { return mx::array(value, mx::float32); }
 
@@ -73,16 +73,43 @@ std::vector<mx::array> encode_published(const mx::array& x, int bits) {
   return {packed_key_codes(codes, bits), stored(scale), stored(zero)};
 }
 
+// f16 neighbours of what rounding to nearest gives, by their bits. `x` lies in f16's range.
+mx::array half_not_below(const mx::array& x) {  // x > 0
+  const mx::array nearest = mx::view(mx::astype(x, mx::float16), mx::uint16);
+  const mx::array above = mx::view(nearest + mx::array(1, mx::uint16), mx::float16);
+  const mx::array half = mx::view(nearest, mx::float16);
+  return mx::where(mx::astype(half, mx::float32) < x, above, half);
+}
+
+mx::array half_not_above(const mx::array& x) {
+  const mx::array half = mx::astype(x, mx::float16);
+  // Below 0 the bits grow away from 0, and the step below 0 is the smallest negative number.
+  const mx::array bits = mx::view(half, mx::uint16);
+  const mx::array one = mx::array(1, mx::uint16);
+  const mx::array below =
+      mx::where(half > mx::array(0, mx::float16), bits - one,
+                mx::where(half < mx::array(0, mx::float16), bits + one, mx::array(0x8001, mx::uint16)));
+  return mx::where(mx::astype(half, mx::float32) > x, mx::view(below, mx::float16), half);
+}
+
+mx::array in_half_range(const mx::array& x) {
+  return mx::clip(x, constant(-kLargestHalf), constant(kLargestHalf));
+}
+
+// What is stored is chosen so that the grid covers the group: kernels/kv_codec.h has the same definition.
 std::vector<mx::array> encode_safe(const mx::array& x, int bits) {
   const KeyRange range(bits);
-  const mx::array low = stored(mx::min(x, -1, true));
-  const mx::array span = mx::max(x, -1, true) - loaded(low);
-  const mx::array scale =
-      stored(mx::maximum(span / constant(range.highest - range.lowest), constant(kSmallestScale)));
-  const mx::array steps = mx::round((x - loaded(low)) / loaded(scale));
-  const mx::array codes =
-      mx::clip(steps + constant(range.lowest), constant(range.lowest), constant(range.highest));
-  return {packed_key_codes(codes, bits), scale, low};
+  const mx::array low = mx::min(x, -1, true), high = mx::max(x, -1, true);
+  const bool centred = bits == 8;
+  const mx::array base = centred ? mx::astype(in_half_range((high + low) / constant(2.0f)), mx::float16)
+                                 : half_not_above(in_half_range(low));
+  const mx::array at = mx::astype(base, mx::float32);
+  const mx::array reach = centred ? mx::maximum(high - at, at - low) : high - at;
+  const mx::array scale = half_not_below(
+      mx::clip(reach / constant(range.highest), constant(kSmallestHalf), constant(kLargestHalf)));
+  const mx::array codes = mx::clip(mx::round((x - at) / mx::astype(scale, mx::float32)),
+                                   constant(range.lowest), constant(range.highest));
+  return {packed_key_codes(codes, bits), mx::squeeze(scale, -1), mx::squeeze(base, -1)};
 }
 
 // How many boundaries lie strictly below u: one bit of the answer after the other.
@@ -115,8 +142,7 @@ std::vector<mx::array> encode_turbo_values(const Codec& codec, const mx::array& 
 mx::array decode_turbo_keys(const Codec& codec, const std::vector<mx::array>& planes, mx::Dtype type) {
   const mx::array codes = key_codes(planes[0], codec.key_bits);
   if (codec.parity) return mx::astype(ungrouped((codes + loaded(planes[2])) * loaded(planes[1])), type);
-  const mx::array steps = codes - constant(KeyRange(codec.key_bits).lowest);
-  return mx::astype(ungrouped(steps * loaded(planes[1]) + loaded(planes[2])), type);
+  return mx::astype(ungrouped(codes * loaded(planes[1]) + loaded(planes[2])), type);
 }
 
 mx::array decode_rotated(const Codec& codec, const std::vector<mx::array>& planes, mx::Dtype type) {

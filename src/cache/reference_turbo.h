@@ -8,9 +8,9 @@
 //   codes
 //           uint8 (8 bits unpacked), scales f16.
 //
-// Published keys (Codec::parity) store an integer zero point in f16, so a constant group that is not 0 is
-// lost and may decode to NaN. Safe keys store the group's smallest value instead, and the codes are those of
-// the stored parameters: decoding is finite for every finite input in f16's range.
+// Published keys (Codec::parity) store an integer zero point in f16, so a constant group that is not 0 is lost
+// and may decode to NaN. Safe keys store the group's smallest value, at 8 bits its middle, rounded so that the grid
+// covers the group, and the codes are those of the stored parameters: finite for every finite input in f16's range.
 #pragma once
 
 #include <vector>

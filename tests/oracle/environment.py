@@ -24,14 +24,15 @@ def pinned() -> dict[str, str]:
     return dict(line.split("==") for line in lines if line)
 
 
-def require() -> dict[str, str]:
-    """Returns the decisive versions, or exits with status 1 and the way to repair the environment."""
+def require(*more: str) -> dict[str, str]:
+    """Returns the decisive versions, those of `more` included, or exits with status 1 and the way to repair it."""
     pins = pinned()
-    for name in DECISIVE:
+    names = DECISIVE + more
+    for name in names:
         try:
             found = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             found = "not installed"
         if found != pins[name]:
             sys.exit(f"{name}: {found}, wanted {pins[name]} (python: {sys.executable})\n{HELP}")
-    return {name: pins[name] for name in DECISIVE}
+    return {name: pins[name] for name in names}

@@ -1,8 +1,6 @@
 #include "oracle/golden_run.h"
 
-#include <cstring>
 #include <iostream>
-#include <sstream>
 #include <utility>
 
 #include "base/mx_ops.h"
@@ -12,23 +10,12 @@ namespace godwit::oracle {
 
 namespace {
 
-float value_at(const mx::array& array, std::size_t index) {
-  return mx::slice(mx::astype(mx::flatten(array), mx::float32), {static_cast<int>(index)},
-                   {static_cast<int>(index) + 1})
-      .item<float>();
-}
-
-std::string describe(const mx::array& array) {
-  std::ostringstream out;
-  out << array.dtype() << " " << array.shape();
-  return out.str();
-}
-
-models::ModelOptions reference_options(const std::filesystem::path& model) {
+models::ModelOptions reference_options(const std::filesystem::path& model, const cache::KvPolicy& kv) {
   models::ModelOptions options;
   options.path = model;
   options.id = model.filename().string();
   options.mode = NumericMode::reference;
+  options.kv = kv;
   return options;
 }
 
@@ -40,8 +27,9 @@ Log to_test_output() {
 
 }  // namespace
 
-std::unique_ptr<models::ModelBundle> open_reference(const std::filesystem::path& model) {
-  return models::ModelBundle::open(reference_options(model), to_test_output());
+std::unique_ptr<models::ModelBundle> open_reference(const std::filesystem::path& model,
+                                                    const cache::KvPolicy& kv) {
+  return models::ModelBundle::open(reference_options(model, kv), to_test_output());
 }
 
 mx::array forward(const models::ModelBundle& model, cache::Row& row, std::span<const int> tokens) {
@@ -71,8 +59,9 @@ mx::array run_plan(const models::ModelBundle& model, std::span<const int> tokens
   return logits;
 }
 
-Answer greedy(const std::filesystem::path& model, const std::vector<int>& prompt, int count) {
-  decode::Engine engine(reference_options(model), to_test_output());
+Answer greedy(const std::filesystem::path& model, const std::vector<int>& prompt, int count,
+              const cache::KvPolicy& kv) {
+  decode::Engine engine(reference_options(model, kv), to_test_output());
   decode::GenerationRequest request;
   request.prompt = prompt;
   request.max_tokens = count;
@@ -85,28 +74,6 @@ Answer greedy(const std::filesystem::path& model, const std::vector<int>& prompt
     answer.text += event->text;
   }
   return answer;
-}
-
-testing::AssertionResult same_bits(const mx::array& actual, const mx::array& expected) {
-  if (actual.dtype() != expected.dtype() || actual.shape() != expected.shape()) {
-    return testing::AssertionFailure() << describe(actual) << ", expected " << describe(expected);
-  }
-  const auto* left = actual.data<std::uint8_t>();
-  const auto* right = expected.data<std::uint8_t>();
-  const std::size_t width = actual.itemsize();
-  std::size_t differing = 0;
-  std::size_t first = 0;
-  for (std::size_t i = actual.size(); i-- > 0;) {
-    if (std::memcmp(left + i * width, right + i * width, width) == 0) continue;
-    first = i;
-    ++differing;
-  }
-  if (differing == 0) return testing::AssertionSuccess();
-  const std::size_t columns = static_cast<std::size_t>(actual.shape(-1));
-  return testing::AssertionFailure() << differing << " of " << actual.size() << " elements differ, first ["
-                                     << first / columns << ", " << first % columns
-                                     << "]: " << value_at(actual, first) << ", expected "
-                                     << value_at(expected, first);
 }
 
 }  // namespace godwit::oracle

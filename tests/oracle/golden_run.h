@@ -2,8 +2,6 @@
 // loop.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <filesystem>
 #include <memory>
 #include <span>
@@ -11,11 +9,14 @@
 #include <vector>
 
 #include "models/model_bundle.h"
+#include "oracle/same_bits.h"
 
 namespace godwit::oracle {
 
-// Opens with default options but reference arithmetic. Warnings of the opener go to the test's output.
-std::unique_ptr<models::ModelBundle> open_reference(const std::filesystem::path& model);
+// Opens with default options but reference arithmetic and this KV state. Warnings of the opener go to the
+// test's output.
+std::unique_ptr<models::ModelBundle> open_reference(const std::filesystem::path& model,
+                                                    const cache::KvPolicy& kv = {});
 
 // One forward over the next tokens of `row`: [tokens, vocabulary], evaluated and contiguous.
 mx::array forward(const models::ModelBundle& model, cache::Row& row, std::span<const int> tokens);
@@ -29,9 +30,7 @@ struct Answer {
 };
 
 // `count` greedy tokens from the engine's own generation loop; end tokens do not stop it.
-Answer greedy(const std::filesystem::path& model, const std::vector<int>& prompt, int count);
-
-// Equal dtype, shape and raw bits; a failure names the first differing element and both values.
-testing::AssertionResult same_bits(const mx::array& actual, const mx::array& expected);
+Answer greedy(const std::filesystem::path& model, const std::vector<int>& prompt, int count,
+              const cache::KvPolicy& kv = {});
 
 }  // namespace godwit::oracle
