@@ -217,7 +217,7 @@ TEST(Engine, a_seed_fixes_the_answer_and_unseeded_requests_differ) {
 }
 
 TEST(Engine, penalties_see_prompt_and_answer) {
-  // Tokens 1 and 2 tie at the top; each is punished once it was seen.
+  // Tokens 1 and 2 tie at the top, and 1 is in the prompt.
   Script script{.logits = [](int) {
     std::vector<float> row(16, 0.0f);
     row[1] = row[2] = 5.0f, row[3] = 4.5f;
@@ -225,7 +225,10 @@ TEST(Engine, penalties_see_prompt_and_answer) {
   }};
   Engine engine = engine_over(script);
   GenerationRequest request = greedy({1}, 3);
-  request.sampling.presence_penalty = 1;
+  request.sampling.presence_penalty = 1;  // of tokens that were made: 1, then 2 fall to 4
+  EXPECT_EQ(collect(engine.submit(request)).ids, (std::vector<int>{1, 2, 3}));
+  request.sampling.presence_penalty = 0;
+  request.sampling.repetition_penalty = 1.25;  // of all tokens: 1, then 2 fall to 4
   EXPECT_EQ(collect(engine.submit(request)).ids, (std::vector<int>{2, 3, 1}));
 }
 

@@ -50,7 +50,7 @@ GenerationLoop::GenerationLoop(const models::ModelBundle& bundle, const Generati
       limit_(bundle.context_length - static_cast<int>(request.prompt.size())),
       last_token_(request.prompt.back()) {
   if (request.max_tokens >= 0) limit_ = std::min(limit_, request.max_tokens);
-  for (const int token : request.prompt) sampler_.see(token);
+  for (const int token : request.prompt) sampler_.see_prompt(token);
   timings_.prompt_tokens = static_cast<int>(request.prompt.size());
 }
 
@@ -71,7 +71,7 @@ std::optional<TokenEvent> GenerationLoop::advance() {
   if (is_end(token)) return end({}, FinishReason::stop);
   event.id = token;
   last_token_ = token;
-  sampler_.see(token);
+  sampler_.see_answer(token);
   ++timings_.completion_tokens;
   text::StopStrings::Piece piece = text_.add(token);
   event.text = std::move(piece.text);

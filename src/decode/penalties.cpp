@@ -12,22 +12,26 @@ Penalties::Penalties(const SamplingParams& params)
                                         : static_cast<std::size_t>(params.penalty_window)),
       active_(window_ > 0 && (repetition_ != 1.0 || presence_ != 0.0 || frequency_ != 0.0)) {}
 
-void Penalties::see(int token) {
+void Penalties::see(Seen seen) {
   if (!active_) return;
-  recent_.push_back(token);
-  ++counts_[token];
+  recent_.push_back(seen);
+  Counts& counts = counts_[seen.token];
+  ++counts.all;
+  counts.made += seen.is_made ? 1 : 0;
   if (recent_.size() <= window_) return;
-  const auto oldest = counts_.find(recent_.front());
-  if (--oldest->second == 0) counts_.erase(oldest);
+  const Seen gone = recent_.front();
   recent_.pop_front();
+  const auto oldest = counts_.find(gone.token);
+  oldest->second.made -= gone.is_made ? 1 : 0;
+  if (--oldest->second.all == 0) counts_.erase(oldest);
 }
 
 void Penalties::apply(std::span<double> logits) const {
-  for (const auto& [token, count] : counts_) {
+  for (const auto& [token, counts] : counts_) {
     if (token < 0 || static_cast<std::size_t>(token) >= logits.size()) continue;
     double& logit = logits[static_cast<std::size_t>(token)];
     logit = logit > 0 ? logit / repetition_ : logit * repetition_;
-    logit -= frequency_ * count + presence_;
+    if (counts.made > 0) logit -= frequency_ * counts.made + presence_;
   }
 }
 

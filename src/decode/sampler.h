@@ -16,8 +16,9 @@ class Sampler {
   // `params` is validated already. `choice` is the index among the answers of one request.
   Sampler(const SamplingParams& params, std::uint64_t seed, int choice);
 
-  // Every token of the prompt and the answer, in order: what the penalties look at.
-  void see(int token) { penalties_.see(token); }
+  // Every token of the prompt, then of the answer, in order: what the penalties look at.
+  void see_prompt(int token) { penalties_.see_prompt(token); }
+  void see_answer(int token) { penalties_.see_answer(token); }
 
   // Greedy without bias or penalties: the model's own argmax decides and no logit needs to reach the host.
   bool is_plain_greedy() const;

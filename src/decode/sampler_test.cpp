@@ -173,7 +173,7 @@ TEST(Sampler, penalties_move_logits_by_the_published_amounts) {
   const auto penalised = [](const SamplingParams& params, const std::vector<int>& seen,
                             std::vector<double> logits) {
     Penalties penalties(params);
-    for (const int token : seen) penalties.see(token);
+    for (const int token : seen) penalties.see_answer(token);
     penalties.apply(logits);
     return logits;
   };
@@ -194,12 +194,31 @@ TEST(Sampler, penalties_move_logits_by_the_published_amounts) {
   EXPECT_EQ(penalised({.frequency_penalty = 1, .penalty_window = 0}, {0, 0}, logits), logits);
 }
 
+// OpenAI's: c[j] is how often token j was sampled before. Tokens of the prompt are not sampled ones.
+TEST(Sampler, presence_and_frequency_count_the_answer_and_repetition_the_prompt_too) {
+  const auto penalised = [](const SamplingParams& params) {
+    Penalties penalties(params);
+    for (const int token : {0, 1, 1, 0}) penalties.see_prompt(token);
+    for (const int token : {1, 2}) penalties.see_answer(token);
+    std::vector<double> logits = {8, 8, 8, 8};
+    penalties.apply(logits);
+    return logits;
+  };
+  EXPECT_EQ(penalised({.presence_penalty = 0.5}), (std::vector<double>{8, 7.5, 7.5, 8}));
+  EXPECT_EQ(penalised({.frequency_penalty = 2}), (std::vector<double>{8, 6, 6, 8}));
+  EXPECT_EQ(penalised({.repetition_penalty = 2}), (std::vector<double>{4, 4, 4, 8}));
+  // A window of three holds the prompt's last token, then 1 and 2 of the answer; one of one holds 2 alone.
+  EXPECT_EQ(penalised({.repetition_penalty = 2, .frequency_penalty = 1, .penalty_window = 3}),
+            (std::vector<double>{4, 3, 3, 8}));
+  EXPECT_EQ(penalised({.frequency_penalty = 1, .penalty_window = 1}), (std::vector<double>{8, 8, 7, 8}));
+}
+
 TEST(Sampler, bias_comes_before_penalties_and_both_before_truncation) {
   // Bias lifts token 0 to 2, the penalty then divides it: 2 / 4 = 0.5. Penalty first would give (-1 * 4) + 3
   // = -1.
   SamplingParams params{.top_k = 2, .repetition_penalty = 4, .logit_bias = {{0, 3.0f}}};
   Sampler sampler(params, 1, 0);
-  sampler.see(0);
+  sampler.see_prompt(0);
   // Without the penalty it would be 2 and beat token 3 in the second row.
   EXPECT_EQ(ids_of(sampler.candidates(std::vector<float>{-1, 0, 1, 0.25}, 0)), (std::set<int>{0, 2}));
   EXPECT_EQ(ids_of(sampler.candidates(std::vector<float>{-1, 0, 1, 0.75}, 0)), (std::set<int>{2, 3}));
