@@ -19,17 +19,6 @@ std::optional<mx::Dtype> activation_dtype(const Config& config) {
   return config.from_gguf ? std::optional(mx::float32) : std::nullopt;
 }
 
-cache::LayerNeed layer_need(const Config& config, std::optional<int> window, int element_bytes) {
-  return {.window = window ? cache::WindowKind::sliding : cache::WindowKind::full,
-          .window_size = window.value_or(0),
-          .kv_heads = config.kv_heads,
-          .key_dim = config.head_dim,
-          .value_dim = config.head_dim,
-          .element_bytes = element_bytes};
-}
-
-}  // namespace
-
 Block pre_norm_block(const WeightScope& scope, const Config& config, nn::Attention attention,
                      const nn::GatedMlp::Options& mlp) {
   const auto norm = [&](const char* name) {
@@ -39,17 +28,30 @@ Block pre_norm_block(const WeightScope& scope, const Config& config, nn::Attenti
           nn::MlpBranch({norm("post_attention_layernorm")}, nn::GatedMlp(scope / "mlp", mlp))};
 }
 
+}  // namespace
+
+std::vector<Block> pre_norm_blocks(const WeightScope& root, const Config& config,
+                                   const nn::Attention::Options& attention, const nn::Rope& rope,
+                                   const nn::GatedMlp::Options& mlp) {
+  std::vector<Block> blocks;
+  for (int i = 0; i < config.layers; ++i) {
+    const WeightScope layer = layer_scope(root, i);
+    blocks.push_back(pre_norm_block(layer, config, nn::Attention(layer / "self_attn", attention, rope), mlp));
+  }
+  return blocks;
+}
+
 Decoder::Decoder(const WeightScope& root, const Config& config, Options options, std::vector<Block> blocks,
-                 const std::vector<std::optional<int>>& windows)
+                 cache::StateNeeds needs)
     : embedding_(root / "model.embed_tokens", config.vocabulary, config.hidden, activation_dtype(config),
                  std::move(options.embedding_scale)),
       blocks_(std::move(blocks)),
       norm_(root / "model.norm", config.hidden, config.norm_eps, options.final_norm),
       head_(options.tied ? embedding_.as_linear()
-                         : nn::Linear(root / "lm_head", config.hidden, config.vocabulary)) {
-  GODWIT_CHECK(blocks_.size() == windows.size(), "{} blocks, {} windows", blocks_.size(), windows.size());
-  for (const std::optional<int>& window : windows)
-    needs_.push_back(layer_need(config, window, embedding_.element_bytes()));
+                         : nn::Linear(root / "lm_head", config.hidden, config.vocabulary)),
+      needs_(std::move(needs)) {
+  GODWIT_CHECK(blocks_.size() == needs_.size(), "{} blocks, {} needs", blocks_.size(), needs_.size());
+  for (cache::LayerNeed& need : needs_) need.element_bytes = embedding_.element_bytes();
 }
 
 mx::array Decoder::hidden(const mx::array& tokens, cache::Step& step) const {
@@ -57,6 +59,21 @@ mx::array Decoder::hidden(const mx::array& tokens, cache::Step& step) const {
   for (std::size_t i = 0; i < blocks_.size(); ++i)
     h = blocks_[i].forward(h, step, step.layer(static_cast<int>(i)));
   return norm_(h);
+}
+
+cache::StateNeeds decoder_needs(const Config& config, const std::vector<std::optional<int>>& windows) {
+  cache::StateNeeds needs(static_cast<std::size_t>(config.layers));
+  GODWIT_CHECK(windows.empty() || windows.size() == needs.size(), "{} windows, {} layers", windows.size(),
+               needs.size());
+  for (std::size_t i = 0; i < needs.size(); ++i) {
+    cache::LayerNeed& need = needs[i];
+    need.kv_heads = config.kv_heads;
+    need.key_dim = need.value_dim = config.head_dim;
+    if (windows.empty() || !windows[i]) continue;
+    need.window = cache::WindowKind::sliding;
+    need.window_size = *windows[i];
+  }
+  return needs;
 }
 
 WeightScope layer_scope(const WeightScope& root, int index) { return root / "model.layers" / index; }

@@ -30,9 +30,10 @@ struct Block {
   }
 };
 
-// x + attention(norm(x)), then x + mlp(norm(x)).
-Block pre_norm_block(const checkpoint::WeightScope& scope, const checkpoint::Config& config,
-                     nn::Attention attention, const nn::GatedMlp::Options& mlp);
+// One block for each layer of the config: x + attention(norm(x)), then x + mlp(norm(x)). They share the rope.
+std::vector<Block> pre_norm_blocks(const checkpoint::WeightScope& root, const checkpoint::Config& config,
+                                   const nn::Attention::Options& attention, const nn::Rope& rope,
+                                   const nn::GatedMlp::Options& mlp);
 
 class Decoder final : public Model {
  public:
@@ -41,10 +42,9 @@ class Decoder final : public Model {
     nn::NormGain final_norm = nn::NormGain::weight;
     std::optional<mx::array> embedding_scale = {};  // multiplied in after a cast to the activations' dtype
   };
-  // Reads model.embed_tokens, model.norm and, untied, lm_head. `blocks` and `windows` have one entry per
-  // layer.
+  // Reads model.embed_tokens, model.norm and, untied, lm_head. `blocks` and `needs` have one entry per layer.
   Decoder(const checkpoint::WeightScope& root, const checkpoint::Config& config, Options options,
-          std::vector<Block> blocks, const std::vector<std::optional<int>>& windows);
+          std::vector<Block> blocks, cache::StateNeeds needs);
 
   cache::StateNeeds state_needs() const override { return needs_; }
   mx::array hidden(const mx::array& tokens, cache::Step& step) const override;
@@ -57,6 +57,10 @@ class Decoder final : public Model {
   nn::Linear head_;
   cache::StateNeeds needs_;
 };
+
+// Keys and values for each layer, over the window given for it; without windows every layer is full.
+cache::StateNeeds decoder_needs(const checkpoint::Config& config,
+                                const std::vector<std::optional<int>>& windows = {});
 
 // "model.layers.<index>"
 checkpoint::WeightScope layer_scope(const checkpoint::WeightScope& root, int index);

@@ -58,6 +58,8 @@ checkpoint::WeightRules rules(const Config& config) {
   return decoder_rules(config, /*tied=*/false, "gelu_pytorch_tanh");
 }
 
+cache::StateNeeds needs(const Config& config) { return decoder_needs(config, windows_of(config)); }
+
 std::unique_ptr<Model> make(const WeightScope& root, const Config& config) {
   const std::vector<std::optional<int>> windows = windows_of(config);
   nn::Attention::Options attention = attention_options(config);
@@ -77,11 +79,11 @@ std::unique_ptr<Model> make(const WeightScope& root, const Config& config) {
   Decoder::Options options = {.tied = !(root / "lm_head").has("weight"),
                               .final_norm = kGain,
                               .embedding_scale = embedding_scale(config)};
-  return std::make_unique<Decoder>(root, config, std::move(options), std::move(blocks), windows);
+  return std::make_unique<Decoder>(root, config, std::move(options), std::move(blocks), needs(config));
 }
 
 }  // namespace
 
-const Family gemma3_text = {"gemma3_text", {}, rules, make};
+const Family gemma3_text = {"gemma3_text", {}, rules, needs, make};
 
 }  // namespace godwit::models

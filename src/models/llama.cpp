@@ -1,7 +1,6 @@
 // Llama and what shares its graph: GQA, SwiGLU, half-split or traditional rotary, optional biases, optional
 // sliding layers. Truth: mlx_lm/models/llama.py.
 #include <array>
-#include <utility>
 
 #include "base/error.h"
 #include "models/decoder.h"
@@ -38,25 +37,20 @@ checkpoint::WeightRules rules(const Config& config) {
   return decoder_rules(config, tied(config));
 }
 
+cache::StateNeeds needs(const Config& config) { return decoder_needs(config, windows_of(config)); }
+
 std::unique_ptr<Model> make(const WeightScope& root, const Config& config) {
-  const std::vector<std::optional<int>> windows = windows_of(config);
   nn::Attention::Options attention = attention_options(config);
   attention.qkv_bias = attention.output_bias = config.attention_bias;
   nn::GatedMlp::Options mlp = mlp_options(config);
   mlp.bias = config.mlp_bias;
   const nn::Rope rope(rope_options(config, &root));
-
-  std::vector<Block> blocks;
-  for (int i = 0; i < config.layers; ++i) {
-    const WeightScope layer = layer_scope(root, i);
-    blocks.push_back(pre_norm_block(layer, config, nn::Attention(layer / "self_attn", attention, rope), mlp));
-  }
-  return std::make_unique<Decoder>(root, config, Decoder::Options{.tied = tied(config)}, std::move(blocks),
-                                   windows);
+  return std::make_unique<Decoder>(root, config, Decoder::Options{.tied = tied(config)},
+                                   pre_norm_blocks(root, config, attention, rope, mlp), needs(config));
 }
 
 }  // namespace
 
-const Family llama = {"llama", kAliases, rules, make};
+const Family llama = {"llama", kAliases, rules, needs, make};
 
 }  // namespace godwit::models

@@ -1,7 +1,5 @@
 // Qwen3 dense: the llama graph with an RMS norm on each head of q and k, and no bias anywhere.
 // Truth: mlx_lm/models/qwen3.py.
-#include <utility>
-
 #include "base/error.h"
 #include "models/decoder.h"
 #include "models/families.h"
@@ -22,27 +20,21 @@ bool tied(const Config& config) {
 
 checkpoint::WeightRules rules(const Config& config) { return decoder_rules(config, tied(config)); }
 
+cache::StateNeeds needs(const Config& config) { return decoder_needs(config); }
+
 std::unique_ptr<Model> make(const WeightScope& root, const Config& config) {
-  const bool is_tied = tied(config);
   nn::Attention::Options attention = attention_options(config);
   attention.qk_norm = nn::NormGain::weight;
   nn::Rope::Options positions = rope_options(config, &root);
   positions.traditional = false;
   const nn::Rope rope(positions);
-
-  std::vector<Block> blocks;
-  for (int i = 0; i < config.layers; ++i) {
-    const WeightScope layer = layer_scope(root, i);
-    blocks.push_back(pre_norm_block(layer, config, nn::Attention(layer / "self_attn", attention, rope),
-                                    mlp_options(config)));
-  }
-  const std::vector<std::optional<int>> windows(blocks.size());
-  return std::make_unique<Decoder>(root, config, Decoder::Options{.tied = is_tied}, std::move(blocks),
-                                   windows);
+  return std::make_unique<Decoder>(root, config, Decoder::Options{.tied = tied(config)},
+                                   pre_norm_blocks(root, config, attention, rope, mlp_options(config)),
+                                   needs(config));
 }
 
 }  // namespace
 
-const Family qwen3 = {"qwen3", {}, rules, make};
+const Family qwen3 = {"qwen3", {}, rules, needs, make};
 
 }  // namespace godwit::models

@@ -9,7 +9,7 @@ namespace godwit::models {
 namespace {
 
 Family family(std::string_view model_type, std::span<const std::string_view> aliases = {}) {
-  return {model_type, aliases, nullptr, nullptr};
+  return {model_type, aliases, nullptr, nullptr, nullptr};
 }
 
 TEST(Registry, FindsEveryBuiltInFamilyByItsTypeAndItsAliases) {
