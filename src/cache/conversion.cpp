@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/mx_ops.h"
 #include "cache/reference_codec.h"
 #include "kernels/kv_codec.h"
 
@@ -15,9 +16,13 @@ BlockRef encoded_block(const LayerGroup& group, BlockPool& pool, const Block& de
   BlockRef out = pool.take(group.native_encoded.bytes);
   for (std::size_t s = 0; s < group.layers.size(); ++s) {
     const NativePlanes &from = group.native_dense.slots[s], &to = group.native_encoded.slots[s];
-    const bool has_values = group.need.content != Content::keys_as_values;
-    kernels::re_encode_keys(from.keys, dense.data(), to.keys, out->data(), slots);
-    if (has_values) kernels::re_encode_values(from.values, dense.data(), to.values, out->data(), slots);
+    kernels::re_encode_kv({.from = dense.data(),
+                           .from_keys = from.keys,
+                           .from_values = from.values,
+                           .to = out->data(),
+                           .to_keys = to.keys,
+                           .to_values = to.values,
+                           .slots = slots});
   }
   out->fill = slots;
   return out;

@@ -65,6 +65,16 @@ void write_component(const BlockTable& table, const ComponentPlace& place, const
 
 std::size_t ComponentPlace::token_bytes() const { return static_cast<std::size_t>(fields) * mx::size_of(dtype); }
 
+bool ComponentPlace::operator==(const ComponentPlace& other) const {
+  return dtype == other.dtype && heads == other.heads && fields == other.fields && offset == other.offset;
+}
+
+std::size_t place_component(ComponentPlace& place, std::size_t at) {
+  place.offset = at;
+  const std::size_t bytes = place.token_bytes() * static_cast<std::size_t>(kPositions * place.heads);
+  return at + (bytes + kLine - 1) / kLine * kLine;
+}
+
 ReferenceLayout reference_layout(const std::vector<const std::vector<Components>*>& slots) {
   ReferenceLayout layout;
   for (const std::vector<Components>* planes : slots) {
@@ -72,10 +82,8 @@ ReferenceLayout reference_layout(const std::vector<const std::vector<Components>
     for (const Components& plane : *planes) {
       auto& components = places.emplace_back();
       for (const mx::array& x : plane) {
-        components.push_back({x.dtype(), x.shape(1), x.shape(3), layout.bytes});
-        const std::size_t bytes =
-            components.back().token_bytes() * static_cast<std::size_t>(kPositions * x.shape(1));
-        layout.bytes += (bytes + kLine - 1) / kLine * kLine;
+        components.push_back({x.dtype(), x.shape(1), x.shape(3), 0});
+        layout.bytes = place_component(components.back(), layout.bytes);
       }
     }
   }

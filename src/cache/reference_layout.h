@@ -19,7 +19,10 @@ struct ComponentPlace {
   std::size_t offset = 0;  // bytes from the start of a block
 
   std::size_t token_bytes() const;  // of one head
+  bool operator==(const ComponentPlace& other) const;
 };
+// Gives the component the next place from byte `at` on; returns where the one after it may begin.
+std::size_t place_component(ComponentPlace& place, std::size_t at);
 
 using SlotPlaces = std::vector<std::vector<ComponentPlace>>;  // [plane][component]
 
@@ -27,6 +30,8 @@ using SlotPlaces = std::vector<std::vector<ComponentPlace>>;  // [plane][compone
 struct ReferenceLayout {
   std::size_t bytes = 0;
   std::vector<SlotPlaces> slots;
+
+  bool operator==(const ReferenceLayout&) const = default;
 };
 
 // `slots[s]` are the planes that slot s stores; tokens do not matter.

@@ -10,6 +10,16 @@ namespace {
 constexpr int kGrowth = 256;  // columns that the oracle adds at a time
 }
 
+std::optional<RingShadow> RingShadow::restored(int window, int offset, int length, int head) {
+  const bool holds = window > 0 && offset >= 0 && length >= 0 && head >= 0 && head <= length && head <= offset;
+  if (!holds) return std::nullopt;
+  RingShadow ring(window);
+  ring.offset_ = offset;
+  ring.length_ = length;
+  ring.head_ = head;
+  return ring;
+}
+
 void RingShadow::append(int tokens) {
   GODWIT_CHECK(tokens >= 1, "{} tokens", tokens);
   if (tokens == 1)

@@ -9,6 +9,7 @@
 // needs is still there.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 namespace godwit::cache {
@@ -16,9 +17,13 @@ namespace godwit::cache {
 class RingShadow {
  public:
   explicit RingShadow(int window) : window_(window) {}
+  // As it stood: `length` columns, next written at `head`. Absent where no ring can stand so.
+  static std::optional<RingShadow> restored(int window, int offset, int length, int head);
 
   int window() const { return window_; }
   int offset() const { return offset_; }  // tokens appended so far
+  int length() const { return length_; }
+  int head() const { return head_; }
   // Columns that attention sees after an append: the live ones.
   int columns() const { return length_ < offset_ ? length_ : offset_; }
   // True when column i holds position offset - columns + i.
