@@ -1,7 +1,7 @@
 // Attention of one new token over a long context, in keys and values read per second, against a plain read of
 // the same bytes in the same run; and of a prefill, in positions a second.
-//   attend/TYPE/LEVEL/threads    9 heads, 3 KV heads, head size 64, 16 layers of 8192 positions; blocks
-//   shared out prefill/LEVEL                512 queries over their own 512 positions, one thread
+//   attend/FORM/LEVEL/threads    9 heads, 3 KV heads, head size 64, 16 layers of 8192 positions; blocks
+//   shared prefill/FORM/LEVEL           512 queries over their own 512 positions, one thread
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -20,48 +20,59 @@ constexpr std::int64_t kHeads = 9, kKvHeads = 3, kHeadDim = 64;
 
 // Blocks of several layers in one allocation: per layer and block, keys then values.
 struct Context {
-  Context(KvType kv_type, std::int64_t layers, std::int64_t positions)
-      : type(kv_type), blocks(positions / kBlockPositions) {
-    const std::int64_t bytes = kKvHeads * kHeadDim * kBlockPositions * kv_element_bytes(type);
-    storage.resize(static_cast<std::size_t>(layers * blocks * 2 * bytes), std::byte{0x3c});
-    for (std::int64_t i = 0; i < layers * blocks; i++) {
-      keys.push_back(storage.data() + 2 * i * bytes);
-      values.push_back(storage.data() + (2 * i + 1) * bytes);
-    }
+  Context(KvPlane key_plane, KvPlane value_plane, std::int64_t layers, std::int64_t positions)
+      : keys(key_plane), values(value_plane), count(positions / kBlockPositions) {
+    keys.heads = values.heads = kKvHeads;
+    keys.dim = values.dim = kHeadDim;
+    values.offset = plane_bytes(keys);
+    const std::int64_t bytes = values.offset + plane_bytes(values);
+    storage.resize(static_cast<std::size_t>(layers * count * bytes), std::byte{0x3c});
+    for (std::int64_t i = 0; i < layers * count; i++) blocks.push_back(storage.data() + i * bytes);
   }
-  KvType type;
-  std::int64_t blocks;
+  KvPlane keys, values;
+  std::int64_t count;
   std::vector<std::byte> storage;
-  std::vector<void*> keys, values;
+  std::vector<void*> blocks;
 };
 
 AttentionArgs arguments(const Context& context, std::int64_t layer, const std::vector<float>& q, float* out,
                         const std::vector<Interval>& intervals) {
-  return {q.data(),
-          out,
-          intervals.data(),
-          context.keys.data() + layer * context.blocks,
-          context.values.data() + layer * context.blocks,
-          context.type,
-          kHeads,
-          kKvHeads,
-          kHeadDim,
-          0,
-          static_cast<std::int64_t>(intervals.size()),
-          0,
-          kHeads,
-          kHeads * kHeadDim,
-          kHeads * kHeadDim,
-          0.125f};
+  return {.q = q.data(),
+          .out = out,
+          .intervals = intervals.data(),
+          .blocks = context.blocks.data() + layer * context.count,
+          .keys = context.keys,
+          .values = context.values,
+          .heads = kHeads,
+          .query_begin = 0,
+          .query_end = static_cast<std::int64_t>(intervals.size()),
+          .head_begin = 0,
+          .head_end = kHeads,
+          .q_stride = kHeads * kHeadDim,
+          .out_stride = kHeads * kHeadDim,
+          .scale = 0.125f};
 }
 
-void attend(benchmark::State& state, KvType type, Level level, int threads) {
+struct Form {
+  const char* name;
+  KvPlane keys, values;
+};
+constexpr Form kForms[] = {
+    {"f32", {.form = KvForm::f32}, {.form = KvForm::f32}},
+    {"f16", {.form = KvForm::f16}, {.form = KvForm::f16}},
+    {"bf16", {.form = KvForm::bf16}, {.form = KvForm::bf16}},
+    {"affine8", {KvForm::affine, 8, 64}, {KvForm::affine, 8, 64}},
+    {"affine4", {KvForm::affine, 4, 64}, {KvForm::affine, 4, 64}},
+    {"turbo8:3", {KvForm::turbo_keys, 8, 32}, {KvForm::turbo_values, 3, 32}},
+};
+
+void attend(benchmark::State& state, Form form, Level level, int threads) {
   constexpr std::int64_t kLayers = 16, kPositions = 8192;
-  const Context context(type, kLayers, kPositions);
+  const Context context(form.keys, form.values, kLayers, kPositions);
   const std::vector<Interval> interval = {{0, kPositions}};
   const std::vector<float> q(kHeads * kHeadDim, 0.1f);
   std::vector<float> out(q.size()),
-      parts(static_cast<std::size_t>(kHeads * context.blocks * part_elements(kHeadDim)));
+      parts(static_cast<std::size_t>(kHeads * context.count * part_elements(kHeadDim)));
   ThreadPool pool(threads);
   const KernelTable& kernels = kernels_for(level);
   std::vector<Seconds> times, reads;
@@ -73,12 +84,12 @@ void attend(benchmark::State& state, KvType type, Level level, int threads) {
       pool.run(threads, [&](int part) {
         AttentionArgs share = args;
         share.parts = parts.data();
-        share.parts_blocks = context.blocks;
-        share.block_begin = context.blocks * part / threads;
-        share.block_end = context.blocks * (part + 1) / threads;
+        share.parts_blocks = context.count;
+        share.block_begin = context.count * part / threads;
+        share.block_end = context.count * (part + 1) / threads;
         kernels.attention(share);
       });
-      kernels.attention_merge({parts.data(), out.data(), interval.data(), 0, context.blocks, kHeads, kHeadDim,
+      kernels.attention_merge({parts.data(), out.data(), interval.data(), 0, context.count, kHeads, kHeadDim,
                                0, 1, 0, kHeads, kHeads * kHeadDim});
     }
     times.push_back(bench_now() - start);
@@ -87,9 +98,9 @@ void attend(benchmark::State& state, KvType type, Level level, int threads) {
   report_bandwidth(state, context.storage.size(), times, reads);
 }
 
-void prefill(benchmark::State& state, Level level) {
+void prefill(benchmark::State& state, Form form, Level level) {
   constexpr std::int64_t kQueries = 512;
-  const Context context(KvType::f32, 1, kQueries);
+  const Context context(form.keys, form.values, 1, kQueries);
   std::vector<Interval> intervals;
   for (std::int64_t i = 0; i < kQueries; i++) intervals.push_back({0, i + 1});
   const std::vector<float> q(kQueries * kHeads * kHeadDim, 0.1f);
@@ -105,16 +116,17 @@ const bool kRegistered = [] {
   for (const Level level : runnable_levels()) {
     if (level == Level::scalar) continue;
     const std::string suffix = std::string("/") + level_name(level);
-    for (const int threads : {1, 2})
-      for (const KvType type : {KvType::f32, KvType::f16, KvType::bf16}) {
-        const char* name = type == KvType::f32 ? "f32" : type == KvType::f16 ? "f16" : "bf16";
+    for (const Form& form : kForms) {
+      for (const int threads : {1, 2})
         benchmark::RegisterBenchmark(
-            ("attend/" + std::string(name) + suffix + "/" + std::to_string(threads)).c_str(), attend, type,
-            level, threads)
+            ("attend/" + std::string(form.name) + suffix + "/" + std::to_string(threads)).c_str(), attend,
+            form, level, threads)
             ->UseManualTime()
             ->Unit(benchmark::kMillisecond);
-      }
-    benchmark::RegisterBenchmark(("prefill" + suffix).c_str(), prefill, level)->Unit(benchmark::kMillisecond);
+      benchmark::RegisterBenchmark(("prefill/" + std::string(form.name) + suffix).c_str(), prefill, form,
+                                   level)
+          ->Unit(benchmark::kMillisecond);
+    }
   }
   return true;
 }();

@@ -2,6 +2,7 @@
 
 #include "kernels/half.h"
 #include "kernels/kernel_test_support.h"
+#include "kernels/kv_codec.h"
 
 namespace godwit::kernels {
 namespace {
@@ -14,7 +15,7 @@ struct Shape {
 // them.
 class Row {
  public:
-  Row(Shape shape, KvType type, std::int64_t query_count, std::uint32_t seed)
+  Row(Shape shape, KvForm type, std::int64_t query_count, std::uint32_t seed)
       : shape_(shape),
         type_(type),
         k(shape.positions * shape.kv_heads * shape.head_dim),
@@ -24,58 +25,58 @@ class Row {
     numbers.fill(k);
     numbers.fill(v);
     numbers.fill(q);
-    const std::int64_t bytes = shape.kv_heads * shape.head_dim * kBlockPositions * kv_element_bytes(type);
-    for (std::int64_t block = 0; block * kBlockPositions < shape.positions; block++)
-      for (auto* table : {&key_blocks_, &value_blocks_}) {
-        storage_.emplace_back(bytes);
-        std::memset(storage_.back().data(), 0xff, static_cast<std::size_t>(bytes));
-        table->push_back(storage_.back().data());
-      }
+    keys_ = {.form = type, .heads = shape.kv_heads, .dim = shape.head_dim};
+    values_ = keys_;
+    values_.offset = plane_bytes(keys_);
+    const std::int64_t bytes = values_.offset + plane_bytes(values_);
+    for (std::int64_t block = 0; block * kBlockPositions < shape.positions; block++) {
+      storage_.emplace_back(bytes);
+      std::memset(storage_.back().data(), 0xff, static_cast<std::size_t>(bytes));
+      blocks_.push_back(storage_.back().data());
+    }
   }
   // Stores everything in chunks of `chunk` tokens.
   void store(std::int64_t chunk) {
     const std::int64_t stride = shape_.kv_heads * shape_.head_dim;
     for (std::int64_t at = 0; at < shape_.positions; at += chunk)
-      store_kv({k.data() + at * stride, v.data() + at * stride, key_blocks_.data(), value_blocks_.data(),
-                type_, at, std::min(chunk, shape_.positions - at), shape_.kv_heads, shape_.head_dim, stride,
-                stride});
+      store_kv({k.data() + at * stride, v.data() + at * stride, blocks_.data(), keys_, values_, at,
+                std::min(chunk, shape_.positions - at), stride, stride});
   }
   AttentionArgs args(const std::vector<Interval>& intervals, Buffer<float>& out) const {
     const std::int64_t stride = shape_.heads * shape_.head_dim;
-    return {q.data(),
-            out.data(),
-            intervals.data(),
-            key_blocks_.data(),
-            value_blocks_.data(),
-            type_,
-            shape_.heads,
-            shape_.kv_heads,
-            shape_.head_dim,
-            0,
-            static_cast<std::int64_t>(intervals.size()),
-            0,
-            shape_.heads,
-            stride,
-            stride,
-            1.0f / std::sqrt(static_cast<float>(shape_.head_dim))};
+    return {.q = q.data(),
+            .out = out.data(),
+            .intervals = intervals.data(),
+            .blocks = blocks_.data(),
+            .keys = keys_,
+            .values = values_,
+            .heads = shape_.heads,
+            .query_begin = 0,
+            .query_end = static_cast<std::int64_t>(intervals.size()),
+            .head_begin = 0,
+            .head_end = shape_.heads,
+            .q_stride = stride,
+            .out_stride = stride,
+            .scale = 1.0f / std::sqrt(static_cast<float>(shape_.head_dim))};
   }
   Buffer<float> attend(Level level, const std::vector<Interval>& intervals) const {
     Buffer<float> out(q.size());
     EXPECT_EQ(kernels_for(level).attention(args(intervals, out)), level);
     return out;
   }
-  // What is stored of a value: rounded to the block's type.
+  // What is stored of a value: rounded to the block's form.
   double stored(float x) const {
-    if (type_ == KvType::f16) return half_to_float(float_to_f16(x));
-    if (type_ == KvType::bf16) return bf16_to_float(float_to_bf16(x));
+    if (type_ == KvForm::f16) return half_to_float(float_to_f16(x));
+    if (type_ == KvForm::bf16) return bf16_to_float(float_to_bf16(x));
     return x;
   }
 
  private:
   Shape shape_;
-  KvType type_;
+  KvForm type_;
   std::vector<Buffer<std::byte>> storage_;
-  std::vector<void*> key_blocks_, value_blocks_;
+  std::vector<void*> blocks_;
+  KvPlane keys_, values_;
 
  public:
   Buffer<float> k, v, q;
@@ -89,12 +90,12 @@ std::vector<Interval> causal(std::int64_t first, std::int64_t count, std::int64_
 }
 
 constexpr Shape kShapes[] = {{1, 1, 16, 1},   {3, 1, 64, 64},  {9, 3, 64, 200}, {14, 2, 64, 65},
-                             {4, 4, 80, 130}, {2, 1, 256, 90}, {1, 1, 512, 70}};
-constexpr KvType kTypes[] = {KvType::f32, KvType::f16, KvType::bf16};
+                             {4, 4, 80, 130}, {2, 1, 256, 90}, {1, 1, 576, 70}};
+constexpr KvForm kTypes[] = {KvForm::f32, KvForm::f16, KvForm::bf16};
 
 TEST(Attention, is_close_to_softmax_in_double) {
   for (const Shape& s : kShapes)
-    for (const KvType type : kTypes) {
+    for (const KvForm type : kTypes) {
       const auto intervals =
           causal(std::max<std::int64_t>(0, s.positions - 2), std::min<std::int64_t>(2, s.positions), 70);
       const auto queries = static_cast<std::int64_t>(intervals.size());
@@ -138,7 +139,7 @@ TEST(Attention, is_close_to_softmax_in_double) {
 
 TEST(Attention, every_level_gives_the_scalar_bits) {
   for (const Shape& s : kShapes)
-    for (const KvType type : kTypes)
+    for (const KvForm type : kTypes)
       for (const std::int64_t window : {0, 63}) {
         const std::int64_t queries = std::min<std::int64_t>(3, s.positions);
         Row row(s, type, queries, static_cast<std::uint32_t>(s.positions + window));
@@ -156,7 +157,7 @@ TEST(Attention, one_query_or_many_any_heads_at_a_time_give_the_same_bits) {
   for (const Level level : runnable_levels())
     for (const Shape& s : {Shape{6, 2, 16, 130}, Shape{7, 1, 16, 70}})
       for (const std::int64_t window : {0, 20}) {
-        Row row(s, KvType::f32, s.positions, 3);
+        Row row(s, KvForm::f32, s.positions, 3);
         row.store(s.positions);
         const auto intervals = causal(0, s.positions, window);
         const Buffer<float> whole = row.attend(level, intervals);
@@ -181,7 +182,7 @@ TEST(Attention, blocks_shared_out_and_merged_give_the_bits_of_the_undivided_walk
   const Shape s{9, 3, 48, 500};
   for (const Level level : runnable_levels())
     for (const std::int64_t share : {1, 3, 100}) {
-      Row row(s, KvType::f16, 3, 4);
+      Row row(s, KvForm::f16, 3, 4);
       row.store(500);
       const std::vector<Interval> intervals = {{70, 498}, {130, 499}, {0, 500}};
       const Buffer<float> whole = row.attend(level, intervals);
@@ -205,7 +206,7 @@ TEST(Attention, blocks_shared_out_and_merged_give_the_bits_of_the_undivided_walk
 
 TEST(Attention, positions_outside_the_intervals_change_nothing) {
   for (const Level level : runnable_levels()) {
-    Row row({3, 1, 32, 200}, KvType::f32, 4, 8), damaged({3, 1, 32, 200}, KvType::f32, 4, 8);
+    Row row({3, 1, 32, 200}, KvForm::f32, 4, 8), damaged({3, 1, 32, 200}, KvForm::f32, 4, 8);
     const std::vector<Interval> intervals = {{70, 75}, {66, 140}, {128, 129}, {100, 100}};
     for (std::int64_t i = 0; i < 32 * 200; i++)
       if (i / 32 < 66 || i / 32 >= 140) damaged.k[i] = damaged.v[i] = std::nanf("");
@@ -220,7 +221,7 @@ TEST(Attention, positions_outside_the_intervals_change_nothing) {
 
 TEST(Attention, scores_far_apart_neither_overflow_nor_vanish) {
   for (const Level level : runnable_levels()) {
-    Row row({1, 1, 16, 130}, KvType::f32, 1, 9);
+    Row row({1, 1, 16, 130}, KvForm::f32, 1, 9);
     for (std::int64_t i = 0; i < row.q.size(); i++) row.q[i] = 100.0f;
     for (std::int64_t p = 0; p < 130; p++)
       for (int d = 0; d < 16; d++) row.k[p * 16 + d] = p == 77 ? 50.0f : -50.0f;

@@ -18,30 +18,20 @@ enum class DecodeRule {
   level,    // levels[code] * p
 };
 
-// Eight codes of kBits, first in the lowest bits, to eight bytes.
+// Eight codes of kBits, the first in the lowest bits, as eight bytes. Reads up to 3 bytes behind them, which
+// are a record's parameters.
 template <int kBits>
-std::uint64_t spread_codes(const unsigned char* from) {
-  constexpr std::uint64_t kHalf = (std::uint64_t{1} << 4 * kBits) - 1;
-  constexpr std::uint64_t kQuarter = ((std::uint64_t{1} << 2 * kBits) - 1) * 0x0000000100000001u;
-  constexpr std::uint64_t kEach = ((std::uint64_t{1} << kBits) - 1) * 0x0001000100010001u;
+[[gnu::always_inline]] inline std::uint64_t eight_codes(const unsigned char* from) {
   std::uint64_t word = 0;
-  __builtin_memcpy(&word, from, kBits);
-  word = (word & kHalf) | (word >> 4 * kBits) << 32;
-  word = (word & kQuarter) | (word >> 2 * kBits & kQuarter) << 16;
-  return (word & kEach) | (word >> kBits & kEach) << 8;
-}
-
-// Codes of a chunk as 32 bytes: in place at 8 bits, else in `room`.
-template <int kBits>
-[[gnu::always_inline]] inline const unsigned char* chunk_codes(const unsigned char* packed,
-                                                               unsigned char* room) {
-  if constexpr (kBits == 8) return packed;
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; i++) {
-    const std::uint64_t codes = spread_codes < kBits == 8 ? 4 : kBits > (packed + i * kBits);
-    __builtin_memcpy(room + 8 * i, &codes, 8);
-  }
-  return room;
+  __builtin_memcpy(&word, from, kBits > 4 ? 8 : kBits > 2 ? 4 : 2);
+  if constexpr (kBits == 8) return word;
+  constexpr int kWidth = kBits == 8 ? 4 : kBits;
+  constexpr std::uint64_t kHalf = (std::uint64_t{1} << 4 * kWidth) - 1;
+  constexpr std::uint64_t kQuarter = ((std::uint64_t{1} << 2 * kWidth) - 1) * 0x0000000100000001u;
+  constexpr std::uint64_t kEach = ((std::uint64_t{1} << kWidth) - 1) * 0x0001000100010001u;
+  word = (word & kHalf) | (word >> 4 * kWidth) << 32;
+  word = (word & kQuarter) | (word >> 2 * kWidth & kQuarter) << 16;
+  return (word & kEach) | (word >> kWidth & kEach) << 8;
 }
 
 template <class V>
@@ -55,17 +45,17 @@ template <class V>
 template <class V, DecodeRule kRule, int kBits, bool kSigned>
 [[gnu::always_inline]] inline void decode_chunk(const unsigned char* packed, const unsigned char* parameters,
                                                 const float* levels, float* out) {
-  unsigned char room[kChunk];
-  const unsigned char* codes = chunk_codes<kBits>(packed, room);
   const V p = parameter<V>(parameters);
 #pragma GCC unroll 2
-  for (int i = 0; i < kChunk; i += 16) {
+  for (int half = 0; half < 2; half++) {
+    const std::uint64_t low = eight_codes<kBits>(packed + 2 * half * kBits);
+    const std::uint64_t high = eight_codes<kBits>(packed + (2 * half + 1) * kBits);
     if constexpr (kRule == DecodeRule::level) {
-      (V::template lookup<kBits>(levels, codes + i) * p).store(out + i);
+      (V::template lookup<kBits>(levels, low, high) * p).store(out + 16 * half);
     } else {
-      const V code = kSigned ? V::load_i8(codes + i) : V::load_u8(codes + i),
+      const V code = kSigned ? V::from_i8(low, high) : V::from_u8(low, high),
               q = parameter<V>(parameters + 2);
-      (kRule == DecodeRule::scaled ? code * p + q : (code + q) * p).store(out + i);
+      (kRule == DecodeRule::scaled ? code * p + q : (code + q) * p).store(out + 16 * half);
     }
   }
 }

@@ -38,13 +38,16 @@ struct Avx2Lanes {
     const __m128i* q = reinterpret_cast<const __m128i*>(p);
     return {widen_bf16(_mm_loadu_si128(q)), widen_bf16(_mm_loadu_si128(q + 1))};
   }
-  static Avx2Lanes load_u8(const unsigned char* p) {
-    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  static __m128i join(std::uint64_t low, std::uint64_t high) {
+    return _mm_set_epi64x(static_cast<long long>(high), static_cast<long long>(low));
+  }
+  static Avx2Lanes from_u8(std::uint64_t low, std::uint64_t high) {
+    const __m128i bytes = join(low, high);
     return {_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes)),
             _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_srli_si128(bytes, 8)))};
   }
-  static Avx2Lanes load_i8(const unsigned char* p) {
-    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  static Avx2Lanes from_i8(std::uint64_t low, std::uint64_t high) {
+    const __m128i bytes = join(low, high);
     return {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes)),
             _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(bytes, 8)))};
   }
@@ -58,8 +61,8 @@ struct Avx2Lanes {
     return _mm256_blendv_ps(low, high, _mm256_castsi256_ps(_mm256_slli_epi32(codes, 28)));
   }
   template <int kBits>
-  static Avx2Lanes lookup(const float* table, const unsigned char* codes) {
-    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(codes));
+  static Avx2Lanes lookup(const float* table, std::uint64_t low, std::uint64_t high) {
+    const __m128i bytes = join(low, high);
     return {lookup_eight<kBits>(table, _mm256_cvtepu8_epi32(bytes)),
             lookup_eight<kBits>(table, _mm256_cvtepu8_epi32(_mm_srli_si128(bytes, 8)))};
   }

@@ -32,17 +32,20 @@ struct Avx512Lanes {
     const __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
     return {_mm512_castsi512_ps(_mm512_slli_epi32(wide, 16))};
   }
-  static Avx512Lanes load_u8(const unsigned char* p) {
-    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  static __m128i join(std::uint64_t low, std::uint64_t high) {
+    return _mm_set_epi64x(static_cast<long long>(high), static_cast<long long>(low));
+  }
+  static Avx512Lanes from_u8(std::uint64_t low, std::uint64_t high) {
+    const __m128i bytes = join(low, high);
     return {_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes))};
   }
-  static Avx512Lanes load_i8(const unsigned char* p) {
-    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  static Avx512Lanes from_i8(std::uint64_t low, std::uint64_t high) {
+    const __m128i bytes = join(low, high);
     return {_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes))};
   }
   template <int kBits>
-  static Avx512Lanes lookup(const float* table, const unsigned char* codes) {
-    const __m512i wide = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(codes)));
+  static Avx512Lanes lookup(const float* table, std::uint64_t low, std::uint64_t high) {
+    const __m512i wide = _mm512_cvtepu8_epi32(join(low, high));
     if constexpr (kBits > 5) return {_mm512_i32gather_ps(wide, table, 4)};
     if constexpr (kBits == 5)
       return {_mm512_permutex2var_ps(_mm512_loadu_ps(table), wide, _mm512_loadu_ps(table + 16))};

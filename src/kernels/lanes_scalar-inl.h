@@ -40,17 +40,20 @@ struct ScalarLanes {
   static ScalarLanes load_bf16(const std::uint16_t* p) {
     return each([&](int i) { return bf16_to_float(p[i]); });
   }
-  // Sixteen bytes, unsigned or signed.
-  static ScalarLanes load_u8(const unsigned char* p) {
-    return each([&](int i) { return static_cast<float>(p[i]); });
+  // Sixteen bytes, the first in the lowest bits of `low`, unsigned or signed.
+  static ScalarLanes from_u8(std::uint64_t low, std::uint64_t high) {
+    return each([&](int i) { return static_cast<float>(byte(low, high, i)); });
   }
-  static ScalarLanes load_i8(const unsigned char* p) {
-    return each([&](int i) { return static_cast<float>(static_cast<std::int8_t>(p[i])); });
+  static ScalarLanes from_i8(std::uint64_t low, std::uint64_t high) {
+    return each([&](int i) { return static_cast<float>(static_cast<std::int8_t>(byte(low, high, i))); });
   }
-  // table[codes[i]], codes below 2^kBits; the table has at least 16 entries.
+  static std::uint8_t byte(std::uint64_t low, std::uint64_t high, int i) {
+    return static_cast<std::uint8_t>((i < 8 ? low : high) >> (8 * (i % 8)));
+  }
+  // table[byte], bytes below 2^kBits; the table has at least 16 entries.
   template <int kBits>
-  static ScalarLanes lookup(const float* table, const unsigned char* codes) {
-    return each([&](int i) { return table[codes[i]]; });
+  static ScalarLanes lookup(const float* table, std::uint64_t low, std::uint64_t high) {
+    return each([&](int i) { return table[byte(low, high, i)]; });
   }
   static float half(std::uint16_t x) { return half_to_float(x); }
   // Element j of row i of a 16 x 16 square becomes element i of row j.

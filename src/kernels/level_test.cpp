@@ -85,12 +85,15 @@ void expect_own_bodies(Level level) {
                                 false}),
             level);
   const Interval none{0, 0};
-  const KvPlane keys{.heads = 1, .dim = 16}, values{.heads = 1, .dim = 16, .offset = 4096};
-  EXPECT_EQ(table.attention({x, y, &none, nullptr, keys, values, 1, 0, 1, 0, 1, 16, 16, 1.0f}), level);
+  const KvPlane key_plane{.heads = 1, .dim = 16}, value_plane{.heads = 1, .dim = 16, .offset = 4096};
+  EXPECT_EQ(table.attention({x, y, &none, nullptr, key_plane, value_plane, 1, 0, 1, 0, 1, 16, 16, 1.0f}),
+            level);
   EXPECT_EQ(table.attention_merge({nullptr, y, &none, 0, 0, 1, 16, 0, 1, 0, 1, 16}), level);
   const Buffer<std::byte> block(8192);
   Buffer<float> key_tile(1024), value_tile(1024), head(64);
-  EXPECT_EQ(table.decode_kv({block.data(), keys, values, 0, 0, 64, key_tile.data(), value_tile.data()}), level);
+  EXPECT_EQ(
+      table.decode_kv({block.data(), key_plane, value_plane, 0, 0, 64, key_tile.data(), value_tile.data()}),
+      level);
   EXPECT_EQ(table.restore_values({head.data(), 1, 64, 64}), level);
   EXPECT_EQ(table.short_conv({x, nullptr, x, y, 16, 2, 0, 1, 0, 16, 16, 16}), level);
   EXPECT_EQ(table.unit_length({y, 1, 16, 16, 1e-6f, 1.0f}), level);
