@@ -136,8 +136,11 @@ void ColdStore::evict(std::uint64_t room) {
   while (index_->totals().bytes > cap_bytes_ - room) {
     const auto row = index_->oldest();
     if (!row) return;
-    remove_ours(folder_.record(row->key));
+    const std::uint64_t entries = index_->totals().entries;
     index_->remove(row->key);
+    if (index_->totals().entries >= entries)  // or this would never end
+      fail(ErrorCode::corrupt_file, "cold", "index: a row that cannot be removed");
+    remove_ours(folder_.record(row->key));
     ++counters_.evicted;
   }
 }

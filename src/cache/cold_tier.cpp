@@ -119,7 +119,7 @@ void ColdTier::work(std::vector<Job> jobs) {
     for (const Job& job : jobs) keys.push_back(job.key);
     if (jobs.front().work == Work::touch) return store_.touch(keys);
     for (const ColdKey& key : keys) store_.forget(key);
-  } catch (const std::exception& e) {  // out of memory, a log that throws
+  } catch (const std::exception&) {  // out of memory, a log that throws
     ++counters_.failed;
   }
 }

@@ -70,11 +70,13 @@ const Reader& reader_of(std::string_view name) {
 TEST(Fuzz, gguf_files_are_read_or_refused) { fuzz(reader_of("gguf")); }
 TEST(Fuzz, safetensors_files_are_read_or_refused) { fuzz(reader_of("safetensors")); }
 TEST(Fuzz, configs_are_read_or_refused) { fuzz(reader_of("config")); }
+TEST(Fuzz, cache_records_are_read_or_refused) { fuzz(reader_of("cold_record")); }
 
 TEST(Fuzz, every_seed_passes_its_header_checks) {
   // Seeds that were refused at once would fuzz nothing. The audit at the end refuses names without a
-  // parameter, so only the config reader accepts outright; the others get there.
+  // parameter, so some readers accept outright; the others get there.
   for (const std::string& bytes : seeds("config")) EXPECT_TRUE(accepts(reader_of("config"), bytes)) << bytes;
+  for (const std::string& bytes : seeds("cold_record")) EXPECT_TRUE(accepts(reader_of("cold_record"), bytes));
   for (const std::string& bytes : seeds("safetensors")) EXPECT_TRUE(accepts(reader_of("safetensors"), bytes));
 }
 

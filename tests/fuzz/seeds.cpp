@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cache/cold_record.h"
 #include "checkpoint/test_files.h"
 
 namespace godwit::fuzz {
@@ -85,10 +86,26 @@ std::vector<std::string> config_seeds() {
   "intermediate_size":8,"num_attention_heads":1,"vocab_size":8,"norm_eps":0.5,"partial_rotary_factor":0.5}})"};
 }
 
+std::string cold_file(const std::vector<std::size_t>& sizes, std::size_t tokens) {
+  const std::string content(10000, '\x3c');
+  cache::ColdRecord record;
+  record.signature = "model=m;kv=f32";
+  record.tokens.assign(tokens, 77);
+  record.metadata = "{}";
+  for (const std::size_t size : sizes)
+    record.parts.push_back({.bytes = std::as_bytes(std::span(content).first(size)), .owner = nullptr});
+  const auto front = cache::encode_front(record);
+  std::string bytes(reinterpret_cast<const char*>(front.data()), front.size());
+  for (const std::size_t size : sizes)
+    bytes += content.substr(0, size) + std::string(cache::padded(size) - size, '\0');
+  return bytes;
+}
+
 }  // namespace
 
 std::vector<std::string> seeds(std::string_view reader) {
   if (reader == "gguf") return gguf_seeds();
+  if (reader == "cold_record") return {cold_file({}, 0), cold_file({100, 0, 5000}, 64), cold_file({1}, 3)};
   return reader == "safetensors" ? safetensors_seeds() : config_seeds();
 }
 
