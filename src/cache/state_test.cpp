@@ -35,12 +35,12 @@ mx::array packed(int heads, int begin, int tokens, int salt) {
   return mx::array(values.data(), {tokens, heads, kDim});
 }
 
-const AttendSpec kSpec{.scale = 0.35f, .sinks = std::nullopt};
+const AttendSpec kSpec{.scale = 0.35f, .sinks = std::nullopt, .selected = std::nullopt};
 
 // One forward of `tokens` tokens over all layers: the attention outputs one under the other, evaluated.
 mx::array run(const StateStore& store, Row& row, int tokens, const AttendSpec& spec = kSpec,
-              bool publish = true, int salt = 0) {
-  const RowSpan span{&row, tokens};
+              bool publish = true, int salt = 0, SpanKind kind = SpanKind::causal) {
+  const RowSpan span{&row, tokens, kind};
   Step step = store.plan({&span, 1});
   const int begin = step.row_offsets()[0];
   std::vector<mx::array> outputs;
@@ -63,7 +63,8 @@ std::vector<float> floats(const mx::array& x) {
 }
 
 // Layer 0 of run(), in double precision from the definition.
-std::vector<double> expected(int begin, int tokens, int window, const AttendSpec& spec) {
+std::vector<double> expected(int begin, int tokens, int window, const AttendSpec& spec,
+                             SpanKind kind = SpanKind::causal) {
   const int end = begin + tokens;
   const std::vector<float> q = floats(packed(kHeads, begin, tokens, 1));
   const std::vector<float> k = floats(packed(kKvHeads, 0, end, 2));
@@ -72,11 +73,11 @@ std::vector<double> expected(int begin, int tokens, int window, const AttendSpec
   for (int query = begin; query < end; ++query)
     for (int head = 0; head < kHeads; ++head) {
       const int kv = head / (kHeads / kKvHeads);
-      const int last = spec.kind == SpanKind::bidirectional ? end : query + 1;
+      const int last = kind == SpanKind::bidirectional ? end : query + 1;
       double total = 0;
       std::vector<double> sum(kDim, 0.0);
       for (int key = 0; key < last; ++key) {
-        const bool in_span = spec.kind == SpanKind::bidirectional && key >= begin;
+        const bool in_span = kind == SpanKind::bidirectional && key >= begin;
         if (window > 0 && key <= query - window && !in_span) continue;
         double score = 0;
         for (int i = 0; i < kDim; ++i)
@@ -118,18 +119,18 @@ ErrorCode code_of(const std::function<void()>& body, std::string* message = null
 
 TEST(State, AttentionEqualsItsDefinitionForEverySpanKindAndWindow) {
   for (const LayerNeed& need : {full(), sliding()})
-    for (const SpanKind kind : {SpanKind::causal, SpanKind::bidirectional})
+    for (const SpanKind kind : {SpanKind::causal, SpanKind::committed, SpanKind::bidirectional})
       for (const float cap : {0.0f, 1.5f}) {
         const StateStore store({need}, {}, NumericMode::reference);
         Row row = store.create();
         AttendSpec spec = kSpec;
-        spec.kind = kind;
         spec.soft_cap = cap;
         for (const int tokens : {3, 1, 1, 6, 1, 1, 1, 12, 5, 1}) {
           SCOPED_TRACE(testing::Message()
                        << "window " << need.window_size << " at " << row.position() << "+" << tokens);
           const int begin = row.position();
-          expect_close(run(store, row, tokens, spec), expected(begin, tokens, need.window_size, spec));
+          expect_close(run(store, row, tokens, spec, true, 0, kind),
+                       expected(begin, tokens, need.window_size, spec, kind));
         }
       }
 }
@@ -303,7 +304,6 @@ TEST(State, AnEvaluationThatFailsLeavesTheRowAsItWas) {
 
 TEST(State, ABlockIsAttendedWithTheStoredContextAndNothingIsStored) {
   AttendSpec spec = kSpec;
-  spec.kind = SpanKind::bidirectional;
   for (const LayerNeed& need : {full(), sliding()})
     for (const int prefix : {0, 5, 20})
       for (const int block : {1, 4}) {
@@ -316,7 +316,7 @@ TEST(State, ABlockIsAttendedWithTheStoredContextAndNothingIsStored) {
           const mx::array out =
               step.layer(0).attend_block(packed(kHeads, prefix, block, 1), packed(kKvHeads, prefix, block, 2),
                                          packed(kKvHeads, prefix, block, 3), spec);
-          expect_close(out, expected(prefix, block, need.window_size, spec));
+          expect_close(out, expected(prefix, block, need.window_size, spec, SpanKind::bidirectional));
         }
         EXPECT_EQ(row.position(), prefix);
         EXPECT_TRUE(same(run(store, row, 2), run(store, plain, 2)));
@@ -335,21 +335,18 @@ TEST(State, ALayerIsReadAgainWithoutStoring) {
   EXPECT_TRUE(same(step.layer(0).attend(packed(kHeads, 11, 1, 1), kSpec), stored));
 }
 
-// Appending writes into the row's buffer as long as the row alone holds it.
-TEST(State, DecodingWritesInPlace) {
+// Appending writes into the row's blocks: new ones come only where a row reaches a new block.
+TEST(State, DecodingTakesNoBlockButTheNext) {
   const StateStore store({full(), sliding()}, {}, NumericMode::reference);
   Row row = store.create();
   run(store, row, 3);
-  const auto buffers = [&] {
-    const RowSpan span{&row, 1};
-    Step step = store.plan({&span, 1});
-    std::vector<const float*> pointers;
-    for (const mx::array& plane : step.pending()) pointers.push_back(plane.data<float>());
-    return pointers;
-  };
-  const std::vector<const float*> before = buffers();
-  for (int i = 0; i < 40; ++i) run(store, row, 1);
-  EXPECT_EQ(buffers(), before);
+  const std::size_t before = store.resident_bytes();
+  for (int i = 3; i < 64; ++i) run(store, row, 1);
+  EXPECT_EQ(store.resident_bytes(), before);
+  Row fork = row.fork(64);  // the block is full: nobody copies it
+  run(store, row, 1);
+  run(store, fork, 1);
+  EXPECT_EQ(store.resident_bytes(), 3 * before);
 }
 
 TEST(State, BrokenPromisesAreErrorsThatChangeNothing) {
@@ -405,26 +402,29 @@ TEST(State, BytesAreCountedAndNeverAboveTheProjection) {
 }
 
 TEST(State, SignaturesTellApartWhatCannotBeInterchanged) {
-  const auto signature = [](StateNeeds needs, const char* policy) {
-    return StateStore(std::move(needs), parse_kv_policy(policy), NumericMode::reference).create().signature();
+  const auto signature = [](StateNeeds needs, const char* policy, int start = 0) {
+    KvPolicy kv = parse_kv_policy(policy);
+    kv.start = start;
+    return StateStore(std::move(needs), kv, NumericMode::reference).signature();
   };
-  EXPECT_EQ(signature({full(), sliding(), sliding()}, "dense"),
-            "reference dense 1*full(2x8,8) 2*sliding{8}(2x8,8)");
-  EXPECT_NE(signature({full()}, "dense"), signature({full()}, "dense:f16"));
-  EXPECT_NE(signature({full()}, "dense"), signature({sliding()}, "dense"));
-  EXPECT_NE(signature({full()}, "dense"), signature({full(), full()}, "dense"));
-}
-
-TEST(KvPolicy, ReadsItsOwnSpellingAndRefusesOthersByName) {
-  for (const char* text : {"dense", "dense:bf16", "dense:f16", "dense:f32"})
-    EXPECT_EQ(to_string(parse_kv_policy(text)), text);
-  EXPECT_EQ(parse_kv_policy("dense:model"), parse_kv_policy("dense"));
-  for (const char* text : {"", "Dense", "dense:", "dense:f64", "affine:4", "turbo:4:2"}) {
-    std::string message;
-    EXPECT_EQ(code_of([&] { parse_kv_policy(text); }, &message), ErrorCode::unsupported);
-    EXPECT_NE(message.find(std::string("'") + text + "'"), std::string::npos) << message;
-    EXPECT_NE(message.find("dense:bf16"), std::string::npos) << message;
-  }
+  EXPECT_EQ(signature({full(), sliding(), sliding()}, "dense").to_string(),
+            "reference dense start=0 tables=1 1*full(2x8,8):4 2*sliding{8}(2x8,8):4");
+  LayerNeed wide = full();
+  wide.key_dim = wide.value_dim = 64;
+  const std::vector<KvSignature> all = {
+      signature({full()}, "dense"),           signature({full()}, "dense:f16"),
+      signature({sliding()}, "dense"),        signature({full(), full()}, "dense"),
+      signature({wide}, "dense"),             signature({wide}, "affine:4:32"),
+      signature({wide}, "affine:4:64"),       signature({wide}, "affine:8:64"),
+      signature({wide}, "affine:8:64", 5),    signature({wide}, "turbo:8:3"),
+      signature({wide}, "turbo:8:4"),         signature({wide}, "turbo:4:4"),
+      signature({wide}, "turbo:8:3:parity"),
+  };
+  for (std::size_t i = 0; i < all.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j) {
+      EXPECT_FALSE(all[i] == all[j]) << all[i].to_string();
+      EXPECT_NE(all[i].to_string(), all[j].to_string());
+    }
 }
 
 }  // namespace
