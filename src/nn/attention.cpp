@@ -51,9 +51,10 @@ mx::array Attention::operator()(const mx::array& x, const cache::Step& step, cac
   const mx::array q = turned(heads(q_, q_norm_, x, options_.heads), step);
   const mx::array k = turned(heads(k_, k_norm_, x, options_.kv_heads), step);
   const mx::array v = heads(v_, std::nullopt, x, options_.kv_heads);
-  const mx::array out = state.attend(
-      q, k, v,
-      {.scale = static_cast<float>(options_.scale), .soft_cap = options_.soft_cap, .sinks = std::nullopt});
+  cache::AttendSpec spec;
+  spec.scale = static_cast<float>(options_.scale);
+  spec.soft_cap = options_.soft_cap;
+  const mx::array out = state.attend(q, k, v, spec);
   return o_(mx::reshape(out, {x.shape(0), options_.heads * options_.head_dim}));
 }
 
