@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/file_map.h"
 #include "base/mx_error.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/config_defaults.h"
@@ -39,13 +40,33 @@ int limited_context(const ModelOptions& options, const checkpoint::Config& confi
   return std::min(own, asked);
 }
 
+// --kv config: the codec of each layer, from the file that the quantizer of the model wrote beside it.
+void read_layers(cache::KvPolicy& kv, const fs::path& model, const cache::StateNeeds& needs) {
+  if (!kv.per_layer) return;
+  if (!fs::is_directory(model))
+    fail(ErrorCode::unsupported, "models",
+         "{}: the KV policy config needs a folder with a kv_config.json, and this is a single file",
+         model.string());
+  const fs::path path = model / "kv_config.json";
+  if (!fs::exists(path))
+    fail(ErrorCode::not_found, "models", "{}: the KV policy config reads this file, and it is not there",
+         path.string());
+  const FileMap file(path);
+  const auto bytes = file.bytes();
+  cache::read_kv_config(kv, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.string(),
+                        static_cast<int>(needs.size()));
+}
+
 void load_graph(ModelBundle& bundle, const checkpoint::Checkpoint& checkpoint, const Family& family) {
-  const auto weights = checkpoint.weights(family.rules(checkpoint.config()));
+  const checkpoint::WeightRules rules = family.rules(checkpoint.config());
+  // Refuses a policy by the name of its layer while nothing has been read yet.
+  static_cast<void>(cache::StateStore(family.needs(checkpoint.config()), bundle.options.kv, bundle.mode,
+                                      bundle.runtime.get()));
+  const auto weights = checkpoint.weights(rules);
   if (bundle.runtime) weights->pack_with(bundle.runtime->pool);
   bundle.graph = family.make(checkpoint::WeightScope(weights, ""), checkpoint.config());
   weights->audit();
-  bundle.store =
-      std::make_unique<cache::StateStore>(bundle.graph->state_needs(), bundle.options.kv, bundle.mode);
+  bundle.store = bundle.make_store(bundle.options.kv);
 }
 
 void load_native(ModelBundle& bundle, const checkpoint::Checkpoint& checkpoint, const Family& family) {
@@ -57,6 +78,7 @@ void load_native(ModelBundle& bundle, const checkpoint::Checkpoint& checkpoint, 
 
 void load_reference(ModelBundle& bundle, const checkpoint::Checkpoint& checkpoint, const Family& family) {
   bundle.mode = NumericMode::reference;
+  bundle.store.reset();
   bundle.graph.reset();
   bundle.executor.reset();
   bundle.runtime.reset();
@@ -101,9 +123,15 @@ std::unique_ptr<ModelBundle> ModelBundle::open(const ModelOptions& options, cons
   bundle->config = config;
   bundle->context_length = limited_context(options, config, log);
   bundle->vocabulary = config.vocabulary;
+  read_layers(bundle->options.kv, options.path, family.needs(config));
   translate_mx_errors("models", [&] { load(*bundle, checkpoint, family, log); });
+  log.info("kv: {}", bundle->store->signature().to_string());
   take_text(*bundle, load_text(checkpoint, options));
   return bundle;
+}
+
+std::unique_ptr<cache::StateStore> ModelBundle::make_store(const cache::KvPolicy& kv) const {
+  return std::make_unique<cache::StateStore>(graph->state_needs(), kv, mode, runtime.get());
 }
 
 const text::Tokenizer& ModelBundle::need_tokenizer() const {

@@ -1,7 +1,7 @@
 // An opened model with everything around it: graph, state store, tokenizer, template, end tokens, limits.
 //
-// Opening is a pipeline whose order is a contract: config -> family -> weights -> audit -> text. A failure
-// before weights opens no tensor file. A missing tokenizer or template is an error only for those who need
+// Opening is a pipeline whose order is a contract: config -> family -> KV policy -> weights -> audit -> text. A
+// failure before weights opens no tensor file. A missing tokenizer or template is an error only for those who need
 // it; a damaged one is an error at once.
 #pragma once
 
@@ -26,13 +26,17 @@ class ModelBundle {
   // Call on the thread that will run the model.
   static std::unique_ptr<ModelBundle> open(const ModelOptions& options, const Log& log);
 
-  ModelOptions options;
+  // A further store over the same graph, for rows under another KV policy. It must not outlive the bundle.
+  // Throws what the constructor of StateStore throws.
+  std::unique_ptr<cache::StateStore> make_store(const cache::KvPolicy& kv) const;
+
+  ModelOptions options;                         // kv complete: a policy "config" has its layers
   checkpoint::Config config;
   NumericMode mode = NumericMode::reference;    // the one that was opened
   std::unique_ptr<ops::NativeRuntime> runtime;  // `native` only, with the executor over it
   std::unique_ptr<ops::Executor> executor;
   std::unique_ptr<Model> graph;
-  std::unique_ptr<cache::StateStore> store;
+  std::unique_ptr<cache::StateStore> store;  // of options.kv
   std::optional<text::Tokenizer> tokenizer;         // absent: only token prompts can be served
   std::optional<text::ChatTemplate> chat_template;  // absent: chat routes are an error that says so
   std::set<int> end_ids;                            // config, generation_config and tokenizer together
