@@ -27,9 +27,8 @@ struct Engine::Impl {
 
   void thread_main(const OpenBundle& open, std::promise<void> ready);
   void serve(const std::shared_ptr<Job::Impl>& job);
-  void serve(const std::unique_ptr<LogitsTask>& task);
+  void serve(const std::unique_ptr<Task>& task);
   void run_loop(Job::Impl& job);
-  std::vector<float> run_logits(const LogitsTask& task) const;
 };
 
 void Engine::Impl::thread_main(const OpenBundle& open, std::promise<void> ready) {
@@ -71,28 +70,15 @@ void Engine::Impl::run_loop(Job::Impl& job) {
   }
 }
 
-void Engine::Impl::serve(const std::unique_ptr<LogitsTask>& task) {
+void Engine::Impl::serve(const std::unique_ptr<Task>& task) {
   std::exception_ptr problem;
-  std::vector<float> rows;
   try {
-    translate_mx_errors("engine", [&] { rows = run_logits(*task); });
+    translate_mx_errors("engine", [&] { task->work(*bundle); });
   } catch (const std::exception&) {
     problem = std::current_exception();
   }
-  if (problem) return task->result.set_exception(std::move(problem));
-  task->result.set_value(std::move(rows));
-}
-
-std::vector<float> Engine::Impl::run_logits(const LogitsTask& task) const {
-  RowRunner runner(*bundle);
-  std::vector<float> rows;
-  const std::span<const int> tokens(task.tokens);
-  const std::size_t span = task.stepwise ? 1 : tokens.size();
-  for (std::size_t at = 0; at < tokens.size(); at += span) {
-    const std::vector<float> some = runner.logits(tokens.subspan(at, span));
-    rows.insert(rows.end(), some.begin(), some.end());
-  }
-  return rows;
+  if (problem) return task->done.set_exception(std::move(problem));
+  task->done.set_value();
 }
 
 Engine::Engine(const models::ModelOptions& options, Log log)
@@ -122,7 +108,7 @@ Engine::~Engine() {
     if (const auto* job = std::get_if<std::shared_ptr<Job::Impl>>(&message)) {
       (*job)->fail(reason);
     } else {
-      std::get<std::unique_ptr<LogitsTask>>(message)->result.set_exception(reason);
+      std::get<std::unique_ptr<Task>>(message)->done.set_exception(reason);
     }
   }
   impl_->thread.join();
@@ -138,14 +124,27 @@ Job Engine::submit(GenerationRequest request) {
   return Job(std::move(job));
 }
 
+void Engine::run(std::function<void(const models::ModelBundle&)> work) {
+  auto task = std::make_unique<Task>();
+  task->work = std::move(work);
+  std::future<void> done = task->done.get_future();
+  impl_->mailbox.add(std::move(task));
+  done.get();
+}
+
 std::vector<float> Engine::logits(const std::vector<int>& tokens, bool stepwise) {
   validate_prompt(model(), tokens, /*answer=*/0);
-  auto task = std::make_unique<LogitsTask>();
-  task->tokens = tokens;
-  task->stepwise = stepwise;
-  std::future<std::vector<float>> result = task->result.get_future();
-  impl_->mailbox.add(std::move(task));
-  return result.get();
+  std::vector<float> rows;
+  run([&](const models::ModelBundle& bundle) {
+    RowRunner runner(bundle);
+    const std::span<const int> all(tokens);
+    const std::size_t span = stepwise ? 1 : all.size();
+    for (std::size_t at = 0; at < all.size(); at += span) {
+      const std::vector<float> some = runner.logits(all.subspan(at, span));
+      rows.insert(rows.end(), some.begin(), some.end());
+    }
+  });
+  return rows;
 }
 
 }  // namespace godwit::decode

@@ -60,6 +60,10 @@ class Engine {
   Job submit(GenerationRequest request);
   static constexpr std::size_t kQueueLimit = 64;
 
+  // Runs `work` on the engine thread, between the jobs that were submitted before and after it, and throws what
+  // it threw. Arrays that it makes must not leave it.
+  void run(std::function<void(const models::ModelBundle&)> work);
+
   // Logits of a prompt, [tokens, vocabulary] f32 row-major: the whole prompt in one forward, or one token at
   // a time.
   std::vector<float> logits(const std::vector<int>& tokens, bool stepwise);

@@ -36,7 +36,7 @@ void Mailbox::add(std::shared_ptr<Job::Impl> job, std::size_t limit) {
   filled_.notify_one();
 }
 
-void Mailbox::add(std::unique_ptr<LogitsTask> task) {
+void Mailbox::add(std::unique_ptr<Task> task) {
   const std::lock_guard lock(mutex_);
   refuse_when_closed();
   waiting_.emplace_back(std::move(task));

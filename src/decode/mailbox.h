@@ -3,31 +3,31 @@
 
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <variant>
-#include <vector>
 
 #include "decode/job_impl.h"
 
 namespace godwit::decode {
 
-struct LogitsTask {
-  std::vector<int> tokens;
-  bool stepwise = false;
-  std::promise<std::vector<float>> result;
+// Work on the model that is no generation.
+struct Task {
+  std::function<void(const models::ModelBundle&)> work;
+  std::promise<void> done;
 };
 
-using Message = std::variant<std::shared_ptr<Job::Impl>, std::unique_ptr<LogitsTask>>;
+using Message = std::variant<std::shared_ptr<Job::Impl>, std::unique_ptr<Task>>;
 
 class Mailbox {
  public:
   // Throws Error{overloaded} when `limit` jobs wait; cancelled ones do not count, they end here.
   // Error{cancelled} after close().
   void add(std::shared_ptr<Job::Impl> job, std::size_t limit);
-  void add(std::unique_ptr<LogitsTask> task);
+  void add(std::unique_ptr<Task> task);
   // Blocks; nullopt once closed.
   std::optional<Message> take();
   // Wakes take() and returns what was still waiting.

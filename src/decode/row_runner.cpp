@@ -16,7 +16,7 @@ template <typename Outputs>
 void RowRunner::run(std::span<const int> tokens, Outputs&& outputs) {
   const int count = static_cast<int>(tokens.size());
   const std::array<cache::RowSpan, 1> spans = {cache::RowSpan{&row_, count}};
-  cache::Step step = bundle_.store->plan(spans);
+  cache::Step step = store_.plan(spans);
   const mx::array hidden = bundle_.graph->hidden(mx::array(tokens.begin(), {count}, mx::int32), step);
   std::vector<mx::array> wanted = outputs(hidden);
   for (const mx::array& pending : step.pending()) wanted.push_back(pending);
@@ -28,7 +28,7 @@ template <typename Head, typename Use>
 void RowRunner::run_native(std::span<const int> tokens, Head&& head, Use&& use) {
   const int count = static_cast<int>(tokens.size());
   const std::array<cache::RowSpan, 1> spans = {cache::RowSpan{&row_, count}};
-  cache::Step step = bundle_.store->plan(spans);
+  cache::Step step = store_.plan(spans);
   const mx::array hidden = bundle_.graph->hidden(mx::array(tokens.begin(), {count}, mx::int32), step);
   use(bundle_.executor->run(head(hidden)));
   step.publish();
@@ -36,11 +36,13 @@ void RowRunner::run_native(std::span<const int> tokens, Head&& head, Use&& use) 
 
 std::vector<float> RowRunner::native_logits(std::span<const int> tokens) {
   std::vector<float> rows;
-  for (std::size_t at = 0; at < tokens.size(); at += kNativeChunk)
+  while (!tokens.empty()) {
+    const std::size_t count = std::min(chunk_tokens(), tokens.size());
     run_native(
-        tokens.subspan(at, std::min(kNativeChunk, tokens.size() - at)),
-        [&](const mx::array& hidden) { return bundle_.graph->logits(hidden); },
+        tokens.first(count), [&](const mx::array& hidden) { return bundle_.graph->logits(hidden); },
         [&](std::span<const float> values) { rows.insert(rows.end(), values.begin(), values.end()); });
+    tokens = tokens.subspan(count);
+  }
   return rows;
 }
 

@@ -3,6 +3,7 @@
 // chunks are the oracle's; in `native` any chunks give the same bits.
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -14,11 +15,17 @@ namespace godwit::decode {
 class RowRunner {
  public:
   // `bundle` must outlive the runner. Only on the thread that opened it.
-  explicit RowRunner(const models::ModelBundle& bundle) : bundle_(bundle), row_(bundle.store->create()) {}
+  explicit RowRunner(const models::ModelBundle& bundle) : RowRunner(bundle, *bundle.store) {}
+  // A row of another store over the same graph (ModelBundle::make_store), which must outlive the runner too.
+  RowRunner(const models::ModelBundle& bundle, const cache::StateStore& store)
+      : bundle_(bundle), store_(store), row_(store.create()) {}
 
   int position() const { return row_.position(); }
-  // The most tokens that one step takes of a prompt.
-  std::size_t chunk_tokens() const { return is_native() ? kNativeChunk : kReferenceChunk; }
+  // The most tokens that the next step takes of a prompt. It ends where the row turns to another codec.
+  std::size_t chunk_tokens() const {
+    return std::min(is_native() ? kNativeChunk : kReferenceChunk,
+                    static_cast<std::size_t>(row_.longest_span()));
+  }
   // Stores a prompt chunk of at most chunk_tokens().
   void store(std::span<const int> tokens);
   // Logits of every token of the span, [tokens, vocabulary] f32.
@@ -41,6 +48,7 @@ class RowRunner {
   int native_greedy(int token);
 
   const models::ModelBundle& bundle_;
+  const cache::StateStore& store_;
   cache::Row row_;
 };
 
