@@ -102,6 +102,9 @@ Measured measure(const BenchFlags& flags, CommandContext& context, InterruptGuar
   }
   return {machine_of(model),
           {{"math", name_of(model.mode)},
+           {"kv", cache::to_string(model.options.kv)},
+           {"kv_start", model.options.kv.start},
+           {"bytes_per_token", model.store->bytes_per_token()},
            {"batch", 1},
            {"prompt", flags.prompt},
            {"generate", flags.generate},

@@ -1,10 +1,11 @@
 // godwit eval logits: the raw logits of a prompt, for comparing with other engines bit by bit.
+#include "cli/eval.h"
+
 #include <memory>
 
 #include "base/error.h"
 #include "base/json.h"
 #include "checkpoint/safetensors_writer.h"
-#include "cli/command.h"
 #include "cli/model_flags.h"
 #include "cli/prompt.h"
 #include "decode/engine.h"
@@ -53,6 +54,8 @@ void add_logits(CLI::App& eval, CommandContext& context) {
 void add_eval(CLI::App& app, CommandContext& context) {
   CLI::App* verb = app.add_subcommand("eval", "Measure a model");
   add_logits(*verb, context);
+  add_eval_kl(*verb, context);
+  add_eval_perplexity(*verb, context);
   verb->require_subcommand(1);
 }
 

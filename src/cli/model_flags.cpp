@@ -8,13 +8,29 @@
 
 namespace godwit::cli {
 
+void KvFlags::add_to(CLI::App& verb) {
+  verb.add_option("--kv", kv,
+                  "How the KV state is stored: dense[:bf16|f16|f32], affine:BITS[:GROUP], "
+                  "turbo:KEY_BITS:VALUE_BITS[:parity], or config (the model's kv_config.json)")
+      ->capture_default_str();
+  verb.add_option("--kv-start", start, "Tokens that are kept densely before --kv encodes (default: 0)")
+      ->check(at_least(0));
+}
+
+cache::KvPolicy KvFlags::policy() const {
+  cache::KvPolicy policy = cache::parse_kv_policy(kv);
+  if (start && !policy.per_layer && policy.codec.kind == cache::CodecKind::dense)
+    fail(ErrorCode::invalid_argument, "cli", "--kv-start {} needs a quantized --kv; {} is stored as it is",
+         *start, kv);
+  policy.start = start.value_or(0);
+  return policy;
+}
+
 void ModelFlags::add_to(CLI::App& verb, bool with_chat) {
   verb.add_option("-m,--model", model, "Folder, .gguf file, hub id or name of a model")
       ->capture_default_str();
   add_math_flags(verb, math, threads);
-  verb.add_option("--kv", kv, "How the KV state is stored: dense, dense:bf16|f16|f32")->capture_default_str();
-  verb.add_option("--kv-start", kv_start, "First position that --kv quantizes (needs a quantized --kv)")
-      ->check(at_least(0));
+  kv.add_to(verb);
   verb.add_option("--ctx", context_length, "Most tokens of a prompt and its answer")->check(at_least(1));
   if (with_chat)
     verb.add_option("--chat-template", chat_template, "Use this Jinja file instead of the model's own");
@@ -22,10 +38,7 @@ void ModelFlags::add_to(CLI::App& verb, bool with_chat) {
 
 models::ModelOptions ModelFlags::options(const CommandContext& context) const {
   models::ModelOptions options;
-  options.kv = cache::parse_kv_policy(kv);
-  if (kv_start)
-    fail(ErrorCode::invalid_argument, "cli", "--kv-start {} needs a quantized --kv; {} is stored as it is",
-         *kv_start, kv);
+  options.kv = kv.policy();
   apply_math_flags(math, threads, context.environment, options);
   options.context_length = context_length;
   if (!chat_template.empty()) options.chat_template = chat_template;
@@ -58,5 +71,10 @@ void apply_math_flags(const std::string& math, std::optional<int> threads, const
 }
 
 std::string_view name_of(NumericMode mode) { return mode == NumericMode::native ? "native" : "reference"; }
+
+std::string name_of(const cache::KvPolicy& kv) {
+  const std::string codec = cache::to_string(kv);
+  return kv.start == 0 ? codec : fmt::format("{} from token {}", codec, kv.start);
+}
 
 }  // namespace godwit::cli

@@ -11,11 +11,20 @@
 
 namespace godwit::cli {
 
+struct KvFlags {
+  std::string kv = "dense";
+  std::optional<int> start;
+
+  // --kv, --kv-start. The object must outlive the parse.
+  void add_to(CLI::App& verb);
+  // Error{unsupported} for a codec that does not exist, Error{invalid_argument} for a start without a codec.
+  cache::KvPolicy policy() const;
+};
+
 struct ModelFlags {
   std::string model = "smollm2";
   std::string math = "auto";
-  std::string kv = "dense";
-  std::optional<int> kv_start;
+  KvFlags kv;
   std::optional<int> context_length;
   std::optional<int> threads;
   std::string chat_template;
@@ -33,5 +42,7 @@ void add_math_flags(CLI::App& verb, std::string& math, std::optional<int>& threa
 void apply_math_flags(const std::string& math, std::optional<int> threads, const Environment& environment,
                       models::ModelOptions& options);
 std::string_view name_of(NumericMode mode);
+// "affine:4:64", "affine:4:64 from token 100".
+std::string name_of(const cache::KvPolicy& kv);
 
 }  // namespace godwit::cli

@@ -34,7 +34,7 @@ struct ServeFlags {
   std::optional<int> context_length;
   std::string math = "auto";
   std::optional<int> threads;
-  std::string kv = "dense";
+  KvFlags kv;
   std::string chat_template;
   std::string port_file;
   std::string log_level;
@@ -114,7 +114,7 @@ models::ModelOptions model_options(const ServeFlags& flags, const CommandContext
   models::ModelOptions options;
   options.path = model.path;
   options.id = model.id;
-  options.kv = cache::parse_kv_policy(flags.kv);
+  options.kv = flags.kv.policy();
   options.context_length = flags.context_length;
   apply_math_flags(flags.math, flags.threads, context.environment, options);
   if (!flags.chat_template.empty()) options.chat_template = flags.chat_template;
@@ -182,7 +182,8 @@ int run_serve(ServeFlags flags, const CommandContext& context) {
   server.start(model, generator);
   const PortFile port_file(flags.port_file, server.port());
   print_line(fmt::format("serving {} on {} (context {}, math {}, kv {})", model.id, server.url(),
-                         model.context_length, name_of(engine.model().mode), flags.kv));
+                         model.context_length, name_of(engine.model().mode),
+                         name_of(engine.model().options.kv)));
   signals.wait();
   print_line("finishing the answers in progress; press Ctrl-C again to leave at once");
   server.drain(flags.drain_seconds);
@@ -207,7 +208,7 @@ void add_serve(CLI::App& app, CommandContext& context) {
   verb->add_option("--ctx", flags->context_length, "Most tokens of a prompt and its answer")
       ->check(at_least(1));
   add_math_flags(*verb, flags->math, flags->threads);
-  verb->add_option("--kv", flags->kv, "How the KV state is stored")->capture_default_str();
+  flags->kv.add_to(*verb);
   verb->add_option("--chat-template", flags->chat_template, "Use this Jinja file instead of the model's own");
   verb->add_option("--api-key", flags->server.api_keys,
                    "Ask clients for this key; repeatable (also: GODWIT_API_KEY)")

@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "base/sha256.h"
-#include "cache/kv_policy.h"
 #include "models/model_bundle.h"
 
 namespace godwit::serve {
@@ -23,10 +22,10 @@ class JobSource final : public TokenSource {
   decode::Job job_;
 };
 
-// Changes whenever the numbers may: another model, mode or KV codec.
+// Changes whenever the numbers may: another model, mode or KV policy.
 std::string fingerprint_of(const models::ModelBundle& bundle) {
-  const std::string identity = fmt::format("{}\n{}\n{}\n{}", bundle.options.id, static_cast<int>(bundle.mode),
-                                           cache::to_string(bundle.options.kv), dump_json(bundle.config.raw));
+  const std::string identity = fmt::format("{}\n{}\n{}", bundle.options.id,
+                                           bundle.store->signature().to_string(), dump_json(bundle.config.raw));
   Sha256 hash;
   hash.update(std::as_bytes(std::span(identity.data(), identity.size())));
   return "fp_" + hash.hex_digest().substr(0, 12);

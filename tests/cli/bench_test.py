@@ -18,8 +18,15 @@ class Bench(unittest.TestCase):
         self.assertEqual([run_["math"] for run_ in report["runs"]], ["reference", "reference"])  # auto: no native kernel
         for entry in report["runs"]:
             self.assertEqual((entry["batch"], entry["prompt"], entry["generate"], entry["repeats"]), (1, 8, 4, 2))
+            self.assertEqual((entry["kv"], entry["kv_start"], entry["bytes_per_token"]), ("dense", 0, 2 * 2 * 32 * 4))
             for key in ["prefill_tok_s", "decode_tok_s", "peak_bytes"]:
                 self.assertGreater(entry[key], 0, key)
+
+    def test_the_policy_is_part_of_the_run(self):
+        flags = ("--prompt", "8", "--generate", "4", "--repeats", "1", "--json", "--kv", "affine:4:32", "--kv-start", "3")
+        entry = json.loads(run("bench", "-m", RANDOM, *flags).stdout)["runs"][0]
+        # 2 layers, K and V, one head of 32 elements: 4 bits each, and a scale and a bias of f32.
+        self.assertEqual((entry["kv"], entry["kv_start"], entry["bytes_per_token"]), ("affine:4:32", 3, 2 * 2 * (16 + 8)))
 
     def test_more_tokens_than_the_context_are_refused(self):
         done = run("bench", "-m", RANDOM, "--ctx", "16", "--prompt", "17", "--generate", "4")

@@ -7,7 +7,7 @@ import unittest
 
 from program import CHAIN, run
 
-VERBS = [("generate",), ("chat",), ("serve",), ("get",), ("ls",), ("eval",), ("eval", "logits"), ("bench",)]
+VERBS = [("generate",), ("chat",), ("serve",), ("get",), ("ls",), ("eval",), ("eval", "logits"), ("eval", "kl"), ("eval", "perplexity"), ("bench",)]
 
 
 class Usage(unittest.TestCase):
@@ -142,7 +142,13 @@ class Usage(unittest.TestCase):
 
     def test_what_this_build_does_not_have_is_said_and_not_replaced(self):
         self.refused("generate", "-m", CHAIN, "-p", "x", "--math", "native", code=1, says="no native kernel")
-        self.refused("generate", "-m", CHAIN, "-p", "x", "--kv", "turbo:4:4", code=1, says="dense")
+        for kv in ("turbo:3:4", "turbo:4", "affine", "affine:7", "affine:4:48", "dense:f64", "fp8"):
+            self.refused("generate", "-m", CHAIN, "-p", "x", "--kv", kv, code=1, says=f"no KV policy '{kv}'; there are dense")
+        for verb in (("generate", "-p", "x"), ("chat",), ("serve", "--port", "0"), ("bench",)):
+            self.refused(*verb, "-m", CHAIN, "--kv", "affine:4:64", code=1, says="layer 0")  # its heads have 32 elements
+            self.refused(*verb, "-m", CHAIN, "--kv", "config", code=1, says="kv_config.json")
+            self.refused(*verb, "-m", CHAIN, "--kv-start", "x", says="--kv-start")
+            self.refused(*verb, "-m", CHAIN, "--kv-start", "-1", says="--kv-start")
         self.refused("generate", "-m", CHAIN, "-p", "x", "--kv-start", "5", says="--kv-start 5 needs a quantized --kv")
         self.refused("generate", "-m", CHAIN, "-p", "x", "--draft", "ngram", says="unknown flag '--draft'")
 
