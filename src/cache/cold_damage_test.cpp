@@ -181,13 +181,14 @@ TEST_F(ColdDamage, EvictionLooksAtTheFileFirst) {
 class ColdIndexLoss : public ::testing::Test {
  protected:
   static constexpr int kRecords = 4;
+  static constexpr int kOrder[kRecords] = {1, 3, 0, 2};  // of use, oldest first
   void SetUp() override {
     ColdTier tier(test_options(folder_.cache()), {});
     for (int i = 0; i < kRecords; ++i) tier.put(test_record(i));
     tier.flush();
-    for (int i = 0; i < kRecords; ++i) {  // record 3 was used first, 0 last
-      const auto time = fs::file_time_type::clock::now() - std::chrono::hours(1 + i);
-      fs::last_write_time(record_path(folder_.cache(), test_key(i)), time);
+    for (int i = 0; i < kRecords; ++i) {
+      const auto time = fs::file_time_type::clock::now() - std::chrono::hours(10 - i);
+      fs::last_write_time(record_path(folder_.cache(), test_key(kOrder[i])), time);
     }
   }
   void expect_recovery() {
@@ -197,10 +198,14 @@ class ColdIndexLoss : public ::testing::Test {
     tier.flush();
     EXPECT_EQ(tier.stats().entries, 4u);
     EXPECT_EQ(tier.stats().bytes, kRecords * each);
-    tier.put(test_record(9));
-    tier.flush();
-    EXPECT_FALSE(tier.contains(test_key(3), kSignature)) << "the order of use comes from the files' times";
-    for (const int i : {0, 1, 2, 9}) EXPECT_TRUE(holds(tier, test_record(i))) << i;
+    for (int i = 0; i < kRecords; ++i) {
+      for (int j = i; j < kRecords; ++j)
+        EXPECT_TRUE(tier.contains(test_key(kOrder[j]), kSignature)) << i << j;
+      tier.put(test_record(20 + i));
+      tier.flush();
+      EXPECT_FALSE(tier.contains(test_key(kOrder[i]), kSignature))
+          << "the order of use comes from the files' times";
+    }
   }
 
   TestFolder folder_{"index"};
