@@ -15,6 +15,7 @@ namespace godwit::cache {
 
 class CrossLayer final : public StepLayer {
  public:
+  using StepLayer::attend;
   struct Part {
     CrossMemory* memory;  // outlives the layer
     int tokens;
