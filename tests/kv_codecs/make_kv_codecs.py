@@ -1,5 +1,5 @@
-"""What the formulas of the KV codecs give, in plain NumPy: records and decoded values for the C++ test to compare bit by
-bit.
+"""What the formulas of the KV codecs give, in plain NumPy: records and decoded values that the C++ test compares with
+its own bit by bit.
 
     make_kv_codecs.py OUTDIR [SEED]
 
@@ -196,7 +196,7 @@ def turbo_values(x: np.ndarray, bits: int, levels: np.ndarray):
 
 
 def inputs(rng: np.random.Generator, dim: int) -> np.ndarray:
-    """Gaussian tokens of many sizes, with groups that are constant, zero, narrow and far away, tiny, huge or one-sided."""
+    """Gaussian tokens of many sizes; some groups are constant, zero, narrow and far away, tiny, huge or one-sided."""
     x = rng.standard_normal((TOKENS, HEADS, dim)) * 2.0 ** rng.integers(-6, 7, (TOKENS, HEADS, 1))
     x = x.reshape(TOKENS, HEADS, dim // 32, 32)
     special = [
@@ -207,6 +207,7 @@ def inputs(rng: np.random.Generator, dim: int) -> np.ndarray:
     for token in range(len(special) * 2):
         group = rng.integers(0, dim // 32)
         x[token, token % HEADS, group] = special[token // 2](x[token, token % HEADS, group])
+    x[-1] = 0  # whole heads of zeros: their rotated values lie on a boundary
     return x.reshape(TOKENS, HEADS, dim).astype(F32)
 
 
