@@ -19,7 +19,8 @@ void resolve(Round::Impl& round, int keep) {
     const auto layer = static_cast<std::size_t>(row.choices->recurrent[i]);
     memories.push_back(keep == appended ? state.memory()
                                         : state.replayed(row.choices->needs()[layer].recurrent,
-                                                         row.choices->signature.mode, keep));
+                                                         row.choices->signature.mode, keep,
+                                                         row.choices->runtime));
   }
   for (std::size_t i = 0; i < memories.size(); ++i) row.recurrent[i].resolve(std::move(memories[i]));
   if (keep < appended) {
@@ -43,6 +44,7 @@ Round::~Round() {
   try {
     resolve(*impl_, 0);
   } catch (...) {  // a replay of no tokens computes nothing, so this is a round inside a Step: that Step's end trims
+    for (RecurrentState& state : impl_->row->recurrent) state.resolve(state.memory());
     impl_->row->round = nullptr;
   }
 }

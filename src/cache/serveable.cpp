@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "kernels/attention.h"
+#include "kernels/gated_delta.h"
 
 namespace godwit::cache {
 namespace {
@@ -43,7 +44,8 @@ void check_sizes(const Layer& layer) {
   const RecurrentNeed& r = need.recurrent;
   const bool is_recurrent = need.content == Content::recurrent;
   const bool sizes = is_recurrent ? r.key_heads > 0 && r.value_heads > 0 && r.value_heads % r.key_heads == 0 &&
-                                        r.key_dim > 0 && r.value_dim > 0 && r.channels > 0 && r.kernel > 0
+                                        r.key_dim > 0 && r.value_dim > 0 && r.kernel > 0 &&
+                                        r.channels == 2 * r.key_heads * r.key_dim + r.value_heads * r.value_dim
                                   : need.kv_heads > 0 && need.key_dim > 0 && need.value_dim > 0 &&
                                         need.index_dim >= 0 && need.element_bytes > 0;
   const bool window = need.window == WindowKind::full || need.window_size > 0;
@@ -55,7 +57,12 @@ void check_sizes(const Layer& layer) {
 
 void check_native(const Layer& layer) {
   const LayerNeed& need = layer.need;
-  if (need.content == Content::recurrent) return;
+  if (need.content == Content::recurrent) {
+    if (need.recurrent.kernel > kernels::kMaxConvolution)
+      refuse(layer, "native convolutions reach back {} inputs at most, this one {}", kernels::kMaxConvolution,
+             need.recurrent.kernel);
+    return;
+  }
   if (need.content == Content::latent)
     refuse(layer, "native mode has no attention over latents yet; --math reference has");
   for (const int dim : {need.key_dim, need.value_dim})
