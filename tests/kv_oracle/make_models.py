@@ -89,8 +89,10 @@ def all_cases() -> list[Case]:
     cases += [short("gemma3_text-bf16", "config", start) for start in (0, 25)]
     # A prompt of two chunks (2048, the rest, the last token alone), converted behind the first, the second, the last
     # and while it generates; and columns past two tiles of 512.
-    long = functools.partial(Case, "long-f32", prompt=2062, tokens=12, plans={})
-    cases += [long("affine:4:64", start) for start in (0, 2048, 2049, 2062, 2066)]
+    long = functools.partial(Case, "long-f32", prompt=2062, tokens=12)
+    chunks = {"chunks": [2048, 13] + [1] * 6}
+    cases += [long("affine:4:64", start, {}) for start in (2048, 2062)]
+    cases += [long("affine:4:64", start, chunks) for start in (2049, 2066)]
     cases.append(Case("long-bf16", "config", 0, {"tiles": [520, 600] + [1] * 3}, prompt=1100, tokens=8))
     return cases
 
