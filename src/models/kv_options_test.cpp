@@ -30,6 +30,14 @@ TEST(KvOptions, APolicyThatALayerCannotServeIsRefusedBeforeAnyTensorFileIsOpened
   refused(with_spoiled_tensors(), ErrorCode::corrupt_file, "affine:4:32");  // the bait is one
 }
 
+TEST(KvOptions, HeadsThatNativeAttentionDoesNotTakeAreRefusedBeforeAnyTensorFileIsOpened) {
+  TinyCheckpoint checkpoint = with_spoiled_tensors();
+  checkpoint.config["head_dim"] = 4;
+  EXPECT_TRUE(names(message_of(ErrorCode::unsupported,
+                               [&] { checkpoint.open([](auto& o) { o.mode = NumericMode::native; }); }),
+                    {"layer 0", "native", "16"}));
+}
+
 TEST(KvOptions, TurboOverASlidingLayerNamesThatLayer) {
   TinyCheckpoint checkpoint = with_spoiled_tensors();
   checkpoint.config["head_dim"] = 64;
@@ -65,12 +73,7 @@ TEST(KvOptions, ASingleFileHasNoConfig) {
 
 TEST(KvOptions, AnOpenedModelHasTheLayersOfItsConfig) {
   TinyCheckpoint checkpoint;
-  checkpoint.config["head_dim"] = 32;
-  for (const std::string layer : {"0", "1"}) {
-    const std::string path = "model.layers." + layer + ".self_attn.";
-    for (const char* name : {"q", "k", "v"}) checkpoint.add(path + name + "_proj.weight", {64, 8});
-    checkpoint.add(path + "o_proj.weight", {8, 64});
-  }
+  checkpoint.set_head_dim(32);
   checkpoint.write("kv_config.json", R"([{"layer_idx": 1, "bits": 4, "group_size": 32}])");
   const auto model = checkpoint.open([](ModelOptions& options) {
     options.kv = cache::parse_kv_policy("config");

@@ -76,7 +76,8 @@ TEST(OpeningAModel, OptionsThatCannotBeServedAreRefusedFirst) {
 }
 
 TEST(OpeningAModel, NativeModeNamesTheTensorItCannotMultiplyByAndAutoTakesReference) {
-  const TinyCheckpoint checkpoint;
+  TinyCheckpoint checkpoint;
+  checkpoint.set_head_dim(16);
   EXPECT_TRUE(names(message_of(ErrorCode::unsupported,
                                [&] { checkpoint.open([](auto& o) { o.mode = NumericMode::native; }); }),
                     {"layers.0.self_attn.q_proj.weight", "F32", "native"}));

@@ -45,6 +45,15 @@ class TinyCheckpoint {
     tensors.insert_or_assign(
         name, mx::sin(mx::reshape(values * mx::array(0.7f + 0.01f * float(tensors.size())), shape)));
   }
+  // Two heads of this size in place of 4 elements.
+  void set_head_dim(int dim) {
+    config["head_dim"] = dim;
+    for (const std::string layer : {"0", "1"}) {
+      const std::string path = "model.layers." + layer + ".self_attn.";
+      for (const char* name : {"q", "k", "v"}) add(path + name + "_proj.weight", {2 * dim, 8});
+      add(path + "o_proj.weight", {8, 2 * dim});
+    }
+  }
   void write(const std::string& name, const std::string& text) const {
     std::ofstream(folder / name, std::ios::binary) << text;
   }
