@@ -9,15 +9,19 @@
 namespace godwit::cache {
 namespace {
 
-// Where the visible positions of each query end, if not behind itself.
-std::vector<std::int64_t> ends_of(const RowSpan& span, int position) {
-  if (span.kind != SpanKind::bidirectional && span.together.empty()) return {};
-  std::vector<std::int64_t> ends(static_cast<std::size_t>(span.tokens), position + span.tokens);
-  if (span.kind == SpanKind::bidirectional) return ends;
-  for (int i = 0; i < span.tokens; ++i) ends[static_cast<std::size_t>(i)] = position + i + 1;
-  for (const Together& group : span.together)
-    std::fill(ends.begin() + group.begin, ends.begin() + group.end, position + group.end);
-  return ends;
+// A span that looks forward is seen whole, wherever the windows of its queries begin.
+void look_forward(ops::KvRow& row, const RowSpan& span) {
+  if (span.kind != SpanKind::bidirectional && span.together.empty()) return;
+  for (int i = 0; i < span.tokens; ++i) {
+    row.begins.push_back(row.position + i);
+    row.ends.push_back(row.position + i + 1);
+  }
+  const auto see_each_other = [&](int begin, int end) {
+    std::fill(row.begins.begin() + begin, row.begins.begin() + end, row.position + begin);
+    std::fill(row.ends.begin() + begin, row.ends.begin() + end, row.position + end);
+  };
+  if (span.kind == SpanKind::bidirectional) return see_each_other(0, span.tokens);
+  for (const Together& group : span.together) see_each_other(group.begin, group.end);
 }
 
 mx::array floats(const mx::array& x) {
@@ -82,7 +86,8 @@ NativeLayer::NativeLayer(const StoreChoices& choices, LayerPlace place, std::spa
                          .values = planes.values,
                          .position = row.length,
                          .tokens = spans[r].tokens,
-                         .ends = reads_only ? std::vector<std::int64_t>() : ends_of(spans[r], row.length)});
+                         .ends = {}});
+    if (!reads_only) look_forward(kv_->rows.back(), spans[r]);
     tokens_ += spans[r].tokens;
   }
 }

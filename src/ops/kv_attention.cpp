@@ -37,7 +37,9 @@ bool is_decoded(const KvRow& row) {
 Interval seen_by(const KvLayer& layer, const KvRow& row, std::int64_t index) {
   const std::int64_t own = layer.reads_only ? row.position : row.position + index + 1;
   const std::int64_t lo = layer.window > 0 ? std::max<std::int64_t>(0, own - layer.window) : 0;
-  return {lo, row.ends.empty() ? own : row.ends[static_cast<std::size_t>(index)]};
+  if (row.ends.empty()) return {lo, own};
+  const auto i = static_cast<std::size_t>(index);
+  return {row.begins.empty() ? lo : std::min(lo, row.begins[i]), row.ends[i]};
 }
 
 AttentionArgs row_args(const KvRow& row, const KvSpan& span, std::int64_t first, const Interval* intervals) {

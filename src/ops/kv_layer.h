@@ -21,6 +21,8 @@ struct KvRow {
   // Position of the first token that a query of this row does not see, counted by query; empty: each query
   // sees up to itself. Only for spans that attend forward (bidirectional, image spans, reads).
   std::vector<std::int64_t> ends;
+  // The same of the first position that it sees although its window begins later; empty where `ends` is.
+  std::vector<std::int64_t> begins = {};
 };
 
 struct KvLayer {
