@@ -47,6 +47,16 @@ mx::array visibility_mask(const Visibility& v) {
   return mask;
 }
 
+mx::array selection_mask(const mx::array& selected, int columns) {
+  // One column more takes what names none.
+  const mx::array none(columns);
+  const mx::array is_there = mx::logical_and(selected >= mx::array(0), selected < none);
+  const mx::array index = mx::where(is_there, selected, none);
+  const mx::array empty = mx::zeros({selected.shape(0), columns + 1}, mx::bool_);
+  const mx::array named = mx::put_along_axis(empty, index, mx::broadcast_to(mx::array(true), index.shape()), 1);
+  return mx::slice(named, {0, 0}, {selected.shape(0), columns});
+}
+
 mx::array lowest_score(mx::Dtype dtype) {
   // bf16's lowest is not that of f32.
   if (dtype == mx::float16) return mx::array(-65504.0f, dtype);

@@ -29,6 +29,10 @@ MaskForm mask_form(const Visibility& visibility);
 // wherever the window ends.
 mx::array visibility_mask(const Visibility& visibility);
 
+// Bool [queries, columns]: true where `selected` [queries, k] int32 names the column; -1 and columns that are not there
+// name none.
+mx::array selection_mask(const mx::array& selected, int columns);
+
 // mx.finfo(dtype).min, which mlx-lm gives to the scores of hidden columns.
 mx::array lowest_score(mx::Dtype dtype);
 

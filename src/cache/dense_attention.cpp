@@ -8,6 +8,15 @@
 namespace godwit::cache {
 namespace {
 
+// The mask that the form does not say in words: a window's, an image's, or the selection of each query.
+std::optional<mx::array> array_mask(const Visibility& visibility, const AttendSpec& spec, int columns) {
+  const MaskForm form = mask_form(visibility);
+  if (!spec.selected)
+    return form == MaskForm::array ? std::optional(visibility_mask(visibility)) : std::nullopt;
+  const mx::array named = selection_mask(*spec.selected, columns);
+  return form == MaskForm::none ? named : mx::logical_and(named, visibility_mask(visibility));
+}
+
 // Scores pass through cap * tanh(s / cap), which no fused kernel offers: Gemma 2's composition.
 mx::array capped_attention(const mx::array& q, const mx::array& k, const mx::array& v,
                            const Visibility& visibility, const AttendSpec& spec) {
@@ -24,8 +33,9 @@ mx::array capped_attention(const mx::array& q, const mx::array& k, const mx::arr
   mx::array scores = mx::matmul(queries, mx::swapaxes(keys, -1, -2));
   scores = mx::tanh(scores / scalar_like(spec.soft_cap, scores));
   scores = scores * scalar_like(spec.soft_cap, scores);
-  if (mask_form(visibility) != MaskForm::none)
-    scores = mx::where(visibility_mask(visibility), scores, lowest_score(scores.dtype()));
+  std::optional<mx::array> mask = array_mask(visibility, spec, k.shape(2));
+  if (!mask && mask_form(visibility) == MaskForm::causal) mask = visibility_mask(visibility);
+  if (mask) scores = mx::where(*mask, scores, lowest_score(scores.dtype()));
   mx::array out = mx::matmul(mx::softmax(scores, -1, /*precise=*/true), values);
   return repeats > 1 ? mx::reshape(out, {1, q.shape(1), q.shape(2), v.shape(3)}) : out;
 }
@@ -38,11 +48,9 @@ mx::array dense_attention(const mx::array& q, const mx::array& k, const mx::arra
     if (spec.sinks) fail(ErrorCode::unsupported, "attention", "a score cap together with attention sinks");
     return capped_attention(q, k, v, visibility, spec);
   }
-  const MaskForm form = mask_form(visibility);
-  std::optional<mx::array> mask;
-  if (form == MaskForm::array) mask = visibility_mask(visibility);
-  return mx::fast::scaled_dot_product_attention(q, k, v, spec.scale, form == MaskForm::causal ? "causal" : "",
-                                                mask, spec.sinks);
+  const std::optional<mx::array> mask = array_mask(visibility, spec, k.shape(2));
+  const bool is_causal = !mask && mask_form(visibility) == MaskForm::causal;
+  return mx::fast::scaled_dot_product_attention(q, k, v, spec.scale, is_causal ? "causal" : "", mask, spec.sinks);
 }
 
 }  // namespace godwit::cache

@@ -14,9 +14,13 @@ namespace {
 void check_serves(const AttendCall& call) {
   const AttendSpec& spec = call.spec;
   const bool affine = call.codec.kind == CodecKind::affine;
-  if (spec.selected)
-    fail(ErrorCode::unsupported, "attention", "selected positions over {} keys in reference arithmetic",
+  if (spec.selected && affine)
+    fail(ErrorCode::unsupported, "attention", "selected positions over {} keys: mlx-lm has no such arithmetic",
          to_string(call.codec));
+  // Positions are columns only where nothing has left the front.
+  if (spec.selected && call.visibility.window > 0)
+    fail(ErrorCode::unsupported, "attention", "selected positions in a layer that slides over {} tokens",
+         call.visibility.window);
   if (affine && spec.soft_cap != 0.0f)
     fail(ErrorCode::unsupported, "attention", "a score cap over {} keys: mlx-lm has no such arithmetic",
          to_string(call.codec));

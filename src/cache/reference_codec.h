@@ -40,7 +40,7 @@ struct AttendCall {
 // -> [1, heads, queries, value_dim] in q's dtype. A committed span is attended position by position, each
 // query over the columns that a step of its own would see. Error{unsupported} by name where the oracle has no
 // arithmetic: a score cap over affine components, sinks over affine ones outside a kv_config.json, both at
-// once, and selected positions.
+// once, and selected positions over affine components or in a window.
 mx::array attend(const AttendCall& call);
 
 }  // namespace godwit::cache

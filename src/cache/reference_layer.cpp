@@ -53,6 +53,12 @@ Components tokens_of(const Components& plane, int begin, int end) {
   return out;
 }
 
+// The spec of query i alone.
+AttendSpec one(AttendSpec spec, int i) {
+  if (spec.selected) spec.selected = mx::slice(*spec.selected, {i, 0}, {i + 1, spec.selected->shape(1)});
+  return spec;
+}
+
 // `keys_as_values`: the values are the first elements of a dense key.
 Components leading(const Components& keys, int dim) {
   mx::Shape start(4, 0), stop = keys.at(0).shape();
@@ -87,7 +93,11 @@ mx::array ReferenceLayer::attend(const mx::array& q, const mx::array& k, const m
     store({k});
   else
     store({k, v});
-  return attend(q, spec);
+  return attend_stored(q, spec, /*borrowed=*/false);
+}
+
+mx::array ReferenceLayer::attend(const mx::array& q, const AttendSpec& spec) {
+  return attend_stored(q, spec, /*borrowed=*/true);
 }
 
 std::vector<mx::array> ReferenceLayer::extend(const std::vector<mx::array>& planes) {
@@ -122,11 +132,11 @@ Components ReferenceLayer::encoded(std::size_t plane, const mx::array& packed) c
                 stored_dtype(row_.choices->policy().dense, packed.dtype()));
 }
 
-mx::array ReferenceLayer::attend(const mx::array& q, const AttendSpec& spec) {
+mx::array ReferenceLayer::attend_stored(const mx::array& q, const AttendSpec& spec, bool borrowed) {
   GODWIT_CHECK(stored(), "a layer was read before this Step stored its span");
   GODWIT_CHECK(!reads_only_ || position_ > 0, "a read of a row that holds nothing");
   check_packed(q, span_.tokens, 0, group_.need.key_dim, "q");
-  if (!reads_only_ && span_.kind == SpanKind::committed && span_.tokens > 1) return attend_committed(q, spec);
+  if (!reads_only_ && span_.kind == SpanKind::committed && span_.tokens > 1) return attend_committed(q, spec, borrowed);
   if (!seen_) seen_ = keys_and_values(span_.tokens, ring_);
   const int columns = (*seen_)[0].at(0).shape(2);
   Visibility visibility = {.kind = span_.kind,
@@ -135,11 +145,11 @@ mx::array ReferenceLayer::attend(const mx::array& q, const AttendSpec& spec) {
                            .window = window(),
                            .together = span_.together};
   if (reads_only_) visibility = {.kind = SpanKind::bidirectional, .queries = span_.tokens, .context = columns};
-  return attend_to(q, (*seen_)[0], (*seen_)[1], visibility, spec);
+  return attend_to(q, *seen_, visibility, spec, borrowed);
 }
 
 // Each position over what a step of its own would have seen, a ring's column order included.
-mx::array ReferenceLayer::attend_committed(const mx::array& q, const AttendSpec& spec) const {
+mx::array ReferenceLayer::attend_committed(const mx::array& q, const AttendSpec& spec, bool borrowed) const {
   std::optional<RingShadow> ring = row_.rings[group_index_];
   std::vector<mx::array> outputs;
   for (int i = 0; i < span_.tokens; ++i) {
@@ -150,7 +160,7 @@ mx::array ReferenceLayer::attend_committed(const mx::array& q, const AttendSpec&
                               .context = seen[0].at(0).shape(2) - 1,
                               .window = window()};
     const mx::array query = mx::slice(q, {i, 0, 0}, {i + 1, q.shape(1), q.shape(2)});
-    outputs.push_back(attend_to(mx::contiguous(query), seen[0], seen[1], alone, spec));
+    outputs.push_back(attend_to(mx::contiguous(query), seen, alone, one(spec, i), borrowed));
   }
   return mx::concatenate(outputs, 0);
 }
@@ -175,19 +185,19 @@ mx::array ReferenceLayer::attend_block(const mx::array& q, const mx::array& k, c
     keys = joined(stored_columns(0, count), keys);
     values = joined(stored_columns(1, count), values);
   }
-  return attend_to(
-      q, keys, values,
-      {.kind = SpanKind::bidirectional, .queries = block, .context = count, .window = window()}, spec);
+  return attend_to(q, {std::move(keys), std::move(values)},
+                   {.kind = SpanKind::bidirectional, .queries = block, .context = count, .window = window()}, spec,
+                   /*borrowed=*/false);
 }
 
-mx::array ReferenceLayer::attend_to(const mx::array& q, const Components& keys, const Components& values,
-                                    Visibility visibility, const AttendSpec& spec) const {
+mx::array ReferenceLayer::attend_to(const mx::array& q, const std::vector<Components>& seen, Visibility visibility,
+                                    const AttendSpec& spec, bool borrowed) const {
   return to_packed(cache::attend({.codec = codec_,
                                   .from_config = row_.choices->policy().per_layer,
-                                  .reads_only = reads_only_,
+                                  .reads_only = borrowed,
                                   .q = to_heads(q),
-                                  .keys = keys,
-                                  .values = values,
+                                  .keys = seen[0],
+                                  .values = seen[1],
                                   .visibility = std::move(visibility),
                                   .spec = spec}));
 }

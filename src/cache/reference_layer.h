@@ -40,9 +40,11 @@ class ReferenceLayer final : public StepLayer {
   Components visible(std::size_t plane, int own, const std::optional<RingShadow>& ring) const;
   Components stored_columns(std::size_t plane, int count) const;
   std::vector<Components> keys_and_values(int own, const std::optional<RingShadow>& ring) const;
-  mx::array attend_committed(const mx::array& q, const AttendSpec& spec) const;
-  mx::array attend_to(const mx::array& q, const Components& keys, const Components& values, Visibility visibility,
-                      const AttendSpec& spec) const;
+  // `borrowed`: the queries of another layer, which has no keys of its own.
+  mx::array attend_stored(const mx::array& q, const AttendSpec& spec, bool borrowed);
+  mx::array attend_committed(const mx::array& q, const AttendSpec& spec, bool borrowed) const;
+  mx::array attend_to(const mx::array& q, const std::vector<Components>& seen, Visibility visibility,
+                      const AttendSpec& spec, bool borrowed) const;
   int window() const { return group_.window(); }
 
   const Row::Impl& row_;

@@ -33,11 +33,11 @@ enum class SpanKind {
 };
 
 struct AttendSpec {
-  float scale = 1.0f;              // multiplied into the scores
-  float soft_cap = 0.0f;           // 0: none; else scores become cap * tanh(score / cap)
-  std::optional<mx::array> sinks;  // [heads], extra score column per head
+  float scale = 1.0f;                   // multiplied into the scores
+  float soft_cap = 0.0f;                // 0: none; else scores become cap * tanh(score / cap)
+  std::optional<mx::array> sinks = {};  // [heads], extra score column per head
   // [tokens, k] int32: the positions that each query sees of those it may see, -1 for none. Absent: all.
-  std::optional<mx::array> selected;
+  std::optional<mx::array> selected = {};
 };
 
 // A gated delta step over one layer (reference/kv.md 9.4). All arrays hold the step's packed tokens.

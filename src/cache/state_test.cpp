@@ -146,6 +146,24 @@ TEST(State, SinksTakeTheirShareOfTheSoftmax) {
   EXPECT_EQ(code_of([&] { run(store, with, 1, spec); }), ErrorCode::unsupported);
 }
 
+TEST(State, AQueryThatSelectsPositionsSeesThoseOfThemThatItMaySee) {
+  const StateStore store({full()}, {}, NumericMode::reference);
+  Row row = store.create(), all = store.create();
+  run(store, row, 5);
+  run(store, all, 5);
+  AttendSpec spec = kSpec;
+  // Query 0, at position 5, names what it sees and more; query 1 sees its own position alone, whose value it gives.
+  spec.selected = mx::array({0, 1, 2, 3, 4, 5, 6, 6, -1, -1, -1, -1, -1, -1}, {2, 7}, mx::int32);
+  const mx::array chosen = run(store, row, 2, spec), plain = run(store, all, 2);
+  const auto query = [](const mx::array& x, int i) { return mx::slice(x, {i, 0, 0}, {i + 1, kHeads, kDim}); };
+  EXPECT_TRUE(mx::allclose(query(chosen, 0), query(plain, 0), 1e-5, 1e-5).item<bool>());
+  const mx::array own = mx::repeat(packed(kKvHeads, 6, 1, 3), kHeads / kKvHeads, 1);
+  EXPECT_TRUE(mx::allclose(query(chosen, 1), own, 1e-5, 1e-5).item<bool>());
+  const StateStore window({sliding()}, {}, NumericMode::reference);
+  Row slides = window.create();
+  EXPECT_EQ(code_of([&] { run(window, slides, 2, spec); }), ErrorCode::unsupported);
+}
+
 TEST(State, BuffersGrowPastTheirStepWithoutLosingTokens) {
   const StateStore store({full(), sliding()}, {}, NumericMode::reference);
   Row whole = store.create(), steps = store.create();
