@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "cli/answer.h"
+#include "cli/bench_state.h"
 #include "cli/command.h"
 #include "cli/model_flags.h"
 #include "cli/usage.h"
@@ -27,6 +28,7 @@ struct BenchFlags {
   int generate = 128;
   int repeats = 3;
   std::string against;  // a second --math, measured after the first; empty: none
+  bool state = false;   // what the state store costs, instead of speeds
   bool json = false;
 };
 
@@ -120,7 +122,14 @@ void print_run(const Json& run, CommandContext& context) {
                     run["decode_tok_s"].get<double>(), run["peak_bytes"].get<double>() / 1e6);
 }
 
+int run_state(const BenchFlags& flags, CommandContext& context) {
+  const Json report = bench_state(flags.model.options(context), {.repeats = flags.repeats}, context.log);
+  context.out.print("{}\n", dump_json(report, flags.json ? -1 : 2));
+  return kExitDone;
+}
+
 int run_bench(BenchFlags flags, CommandContext& context) {
+  if (flags.state) return run_state(flags, context);
   InterruptGuard interrupts;
   std::vector<std::string> maths = {flags.model.math};
   if (!flags.against.empty()) maths.push_back(flags.against);
@@ -153,6 +162,7 @@ void add_bench(CLI::App& app, CommandContext& context) {
       ->capture_default_str();
   verb->add_option("--against", flags->against, "A second --math to measure in the same run")
       ->check(CLI::IsMember({"reference", "native"}));
+  verb->add_flag("--state", flags->state, "Measure the KV state instead: forks, restores from disk, allocations");
   verb->add_flag("--json", flags->json, "Print one JSON object");
   verb->callback(
       [flags, &context] { context.action = [flags, &context] { return run_bench(*flags, context); }; });

@@ -1,0 +1,224 @@
+#include "cli/bench_state.h"
+
+#include <unistd.h>
+
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <filesystem>
+#include <vector>
+
+#include "base/error.h"
+#include "base/mx_ops.h"
+#include "cache/prefix_cache.h"
+#include "models/model_bundle.h"
+
+namespace godwit::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kChunk = 256;
+
+template <typename Fn>
+double seconds_of(Fn&& fn) {
+  const auto begin = Clock::now();
+  fn();
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+template <typename Fn>
+double median_micros(int repeats, Fn&& fn) {
+  std::vector<double> times;
+  for (int i = 0; i < repeats; ++i) times.push_back(seconds_of(fn) * 1e6);
+  return median(times);
+}
+
+// Bytes that the C heap has handed out and not got back; the pool's blocks and the scratch among them.
+// 0 where the C library does not tell.
+std::size_t heap_bytes() {
+#if defined(__GLIBC__)
+  const struct mallinfo2 info = ::mallinfo2();
+  return info.uordblks + info.hblkhd;
+#else
+  return 0;
+#endif
+}
+
+// One model with rows that are moved along without looking at logits.
+class Bench {
+ public:
+  Bench(const models::ModelOptions& model, const StateBenchOptions& options, const Log& log)
+      : options_(options), bundle_(models::ModelBundle::open(model, log)) {
+    if (bundle_->mode != NumericMode::native)
+      fail(ErrorCode::unsupported, "bench", "--state measures native mode; this model runs in reference");
+  }
+
+  Json run() {
+    cache::Row row = bundle_->store->create();
+    const double prefill = seconds_of([&] { advance(row, options_.prefix); });
+    Json report = {{"kv", cache::to_string(bundle_->options.kv)}, {"kv_start", bundle_->options.kv.start}};
+    report["bytes_per_token"] = bundle_->store->bytes_per_token();
+    report["bytes_per_token_codecs"] = codec_bytes();
+    report["restore"] = restore(row, prefill);
+    advance(row, options_.row - options_.prefix);
+    report["row_operations"] = row_operations(row);
+    report["pipelined"] = pipelined(row);
+    report["allocation"] = allocation();
+    if (bundle_->options.kv.start > 0) report["conversion"] = conversion();
+    return report;
+  }
+
+ private:
+  std::vector<int> tokens(int begin, int end) const {
+    std::vector<int> ids;
+    for (int i = begin; i < end; ++i) ids.push_back(static_cast<int>(std::int64_t{i} * 7919 % bundle_->vocabulary));
+    return ids;
+  }
+
+  void step(cache::Row& row, int count) {
+    const std::array<cache::RowSpan, 1> spans = {cache::RowSpan{&row, count}};
+    cache::Step step = bundle_->store->plan(spans);
+    const std::vector<int> ids = tokens(row.position(), row.position() + count);
+    static_cast<void>(bundle_->executor->run(
+        bundle_->graph->hidden(mx::array(ids.begin(), {count}, mx::int32), step)));
+    step.publish();
+  }
+
+  void advance(cache::Row& row, int count) {
+    for (const int end = row.position() + count; row.position() < end;)
+      step(row, std::min({kChunk, end - row.position(), row.longest_span()}));
+  }
+
+  // Of this model's layers under every codec that can hold them, beside bf16.
+  Json codec_bytes() const {
+    Json bytes = Json::object();
+    for (const char* name : {"dense:f32", "dense:bf16", "affine:8:64", "affine:4:64", "affine:4:32", "affine:2:64",
+                             "turbo:8:4", "turbo:8:3", "turbo:4:3"}) {
+      try {
+        bytes[name] = bundle_->make_store(cache::parse_kv_policy(name))->bytes_per_token();
+      } catch (const Error& refused) {
+        bytes[name] = refused.what();
+      }
+    }
+    return bytes;
+  }
+
+  // The prefix as a new process finds it: records on disk, in the page cache of the system, and nothing in memory.
+  Json restore(const cache::Row& row, double prefill) {
+    const auto folder = std::filesystem::temp_directory_path() / fmt::format("godwit-bench-{}", ::getpid());
+    const std::vector<int> ids = tokens(0, row.position() + 1);
+    double found = 0;
+    int position = 0;
+    {
+      cache::ColdTier cold({.folder = folder}, Log());
+      cache::PrefixCache cache(*bundle_->store, {.cap_bytes = std::size_t{8} << 30, .identity = "bench"}, &cold);
+      cache.insert(row, std::span(ids).first(ids.size() - 1));
+      cold.flush();
+    }
+    {
+      cache::ColdTier cold({.folder = folder}, Log());
+      std::vector<double> times;
+      for (int i = 0; i < options_.repeats; ++i) {
+        cache::PrefixCache cache(*bundle_->store, {.cap_bytes = std::size_t{8} << 30, .identity = "bench"}, &cold);
+        times.push_back(seconds_of([&] {
+          const auto hit = cache.find(ids);
+          position = hit ? hit->position() : 0;
+        }));
+      }
+      found = median(times);
+    }
+    std::error_code ignored;
+    std::filesystem::remove_all(folder, ignored);
+    return {{"tokens", position}, {"prefill_s", prefill}, {"restore_s", found}, {"times_faster", prefill / found}};
+  }
+
+  Json row_operations(cache::Row& row) {
+    const int length = row.position(), repeats = 20 * options_.repeats;
+    std::vector<cache::Row> batch;
+    const std::size_t before = bundle_->store->resident_bytes();
+    const double fork = median_micros(repeats, [&] {
+      batch.clear();
+      batch.push_back(row.fork(length));
+    });
+    std::vector<double> cuts;
+    for (int i = 0; i < repeats; ++i) {
+      cache::Row cut = row.fork(length);
+      cuts.push_back(seconds_of([&] { cut.truncate(length - 100); }) * 1e6);
+    }
+    for (int i = 0; i < 7; ++i) batch.push_back(row.fork(length));
+    const double filter = median_micros(repeats, [&] {
+      std::rotate(batch.begin(), batch.begin() + 3, batch.end());
+      cache::Row taken = std::move(batch.back());
+      batch.pop_back();
+      batch.insert(batch.begin(), std::move(taken));
+    });
+    return {{"tokens", length},
+            {"fork_us", fork},
+            {"truncate_us", median(cuts)},
+            {"filter_and_merge_us", filter},
+            {"kv_bytes_copied", bundle_->store->resident_bytes() - before}};
+  }
+
+  // 200 steps of one row while forks of it are read and kept: only the blocks that the row itself fills may come.
+  Json pipelined(cache::Row& row) {
+    std::vector<cache::Row> held;
+    const std::size_t before = bundle_->store->resident_bytes(), row_before = row.bytes();
+    for (int i = 0; i < 200; ++i) {
+      if (i % 20 == 0) held.push_back(row.fork(row.position()));
+      step(row, 1);
+    }
+    const std::size_t grown = bundle_->store->resident_bytes() - before;
+    return {{"steps", 200}, {"forks_alive", held.size()}, {"extra_bytes", grown - (row.bytes() - row_before)}};
+  }
+
+  // What the heap keeps after 50 steps that stay inside a block, and the scratch that a step works in.
+  Json growth_at(int length) {
+    cache::Row row = bundle_->store->create();
+    advance(row, length / 64 * 64 + 2);
+    step(row, 1);
+    const std::size_t before = heap_bytes();
+    for (int i = 0; i < 50; ++i) step(row, 1);
+    const auto grown = static_cast<std::int64_t>(heap_bytes()) - static_cast<std::int64_t>(before);
+    return {{"tokens", row.position()}, {"heap_growth_per_step", grown / 50}, {"scratch_bytes", bundle_->executor->held_bytes()}};
+  }
+
+  Json allocation() {
+    const Json near = growth_at(options_.near);
+    return Json::array({near, growth_at(options_.far)});
+  }
+
+  // The step that turns a row of `start` tokens, beside the row's own step before it.
+  Json conversion() {
+    const int start = bundle_->options.kv.start;
+    std::vector<double> usual, turning;
+    for (int i = 0; i < options_.repeats; ++i) {
+      cache::Row row = bundle_->store->create();
+      advance(row, start - 1);
+      usual.push_back(seconds_of([&] { step(row, 1); }));
+      turning.push_back(seconds_of([&] { step(row, 1); }));
+    }
+    return {{"start", start}, {"step_before_s", median(usual)}, {"step_that_turns_s", median(turning)}};
+  }
+
+  StateBenchOptions options_;
+  std::unique_ptr<models::ModelBundle> bundle_;
+};
+
+}  // namespace
+
+Json bench_state(const models::ModelOptions& model, const StateBenchOptions& options, const Log& log) {
+  return Bench(model, options, log).run();
+}
+
+}  // namespace godwit::cli
