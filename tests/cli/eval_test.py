@@ -135,7 +135,7 @@ class Failures(unittest.TestCase):
 
     def test_wrong_usage(self):
         self.refused(code=2, says="--data FILE")
-        self.refused("--tokens", "1,x", code=2, says="'x'")
+        self.refused("--tokens", "1,x", code=2, says='"x" is not a token id')
         self.refused("--tokens", "1", code=2, says="at least 2")
         self.refused("--tokens", IDS, "--data", "x", code=2, says="excludes")
         self.refused("--tokens", IDS, "--window", "1", code=2, says="at least 2")
