@@ -99,6 +99,13 @@ std::vector<std::string> WeightStore::names(std::string_view prefix) const {
   return found;
 }
 
+std::vector<std::filesystem::path> WeightStore::files() const {
+  std::set<std::filesystem::path> found;
+  for (const auto& [name, slot] : tensors_)
+    if (slot.entry.file) found.insert(slot.entry.file->path());
+  return {found.begin(), found.end()};
+}
+
 WeightStore::Slot* WeightStore::find(std::string_view name) {
   const auto found = tensors_.find(name);
   return found == tensors_.end() ? nullptr : &found->second;

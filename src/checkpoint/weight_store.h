@@ -5,6 +5,7 @@
 // alive their memory. Not thread safe: the engine thread builds graphs.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -48,6 +49,8 @@ class WeightStore {
   bool native() const { return pool_ != nullptr; }
   // Names starting with `prefix`, sorted bytewise.
   std::vector<std::string> names(std::string_view prefix = "") const;
+  // The files that the tensors lie in, sorted.
+  std::vector<std::filesystem::path> files() const;
   // Shape and format without touching the data. Throws Error{not_found}.
   const TensorEntry& entry(std::string_view name) const;
 

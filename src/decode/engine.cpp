@@ -7,6 +7,7 @@
 #include "base/mx_error.h"
 #include "decode/generation_loop.h"
 #include "decode/mailbox.h"
+#include "decode/prompt_cache.h"
 #include "models/model_bundle.h"
 
 namespace godwit::decode {
@@ -21,8 +22,10 @@ std::uint64_t draw_seed() {
 
 struct Engine::Impl {
   Log log;
+  PromptCacheOptions cache_options;
   Mailbox mailbox;
   const models::ModelBundle* bundle = nullptr;  // lives on the engine thread's stack from ready to the end
+  PromptCache* cache = nullptr;                 // so does this
   std::thread thread;
 
   void thread_main(const OpenBundle& open, std::promise<void> ready);
@@ -33,9 +36,12 @@ struct Engine::Impl {
 
 void Engine::Impl::thread_main(const OpenBundle& open, std::promise<void> ready) {
   std::unique_ptr<models::ModelBundle> opened;
+  std::unique_ptr<PromptCache> opened_cache;
   try {
     opened = translate_mx_errors("engine", open);
     bundle = opened.get();
+    opened_cache = PromptCache::open(*bundle, cache_options, log);
+    cache = opened_cache.get();
   } catch (...) {
     ready.set_exception(std::current_exception());
     return;
@@ -59,7 +65,7 @@ void Engine::Impl::serve(const std::shared_ptr<Job::Impl>& job) {
 }
 
 void Engine::Impl::run_loop(Job::Impl& job) {
-  GenerationLoop loop(*bundle, job.request, job.seed);
+  GenerationLoop loop(*bundle, job.request, job.seed, cache);
   while (!loop.finished()) {
     if (mailbox.is_closed()) fail(ErrorCode::cancelled, "engine", "the engine is shutting down");
     if (job.cancelled) {
@@ -68,6 +74,10 @@ void Engine::Impl::run_loop(Job::Impl& job) {
       job.push(std::move(*event), loop.timings());
     }
   }
+  loop.remember();
+  const Timings& t = loop.timings();
+  log.debug("prompt of {} tokens, {} of them found in the cache, answer of {}", t.prompt_tokens, t.cached_tokens,
+            t.completion_tokens);
 }
 
 void Engine::Impl::serve(const std::unique_ptr<Task>& task) {
@@ -81,11 +91,12 @@ void Engine::Impl::serve(const std::unique_ptr<Task>& task) {
   task->done.set_value();
 }
 
-Engine::Engine(const models::ModelOptions& options, Log log)
-    : Engine([options, log] { return models::ModelBundle::open(options, log); }, log) {}
+Engine::Engine(const models::ModelOptions& options, Log log, const PromptCacheOptions& cache)
+    : Engine([options, log] { return models::ModelBundle::open(options, log); }, log, cache) {}
 
-Engine::Engine(OpenBundle open, Log log) : impl_(std::make_unique<Impl>()) {
+Engine::Engine(OpenBundle open, Log log, const PromptCacheOptions& cache) : impl_(std::make_unique<Impl>()) {
   impl_->log = std::move(log);
+  impl_->cache_options = cache;
   std::promise<void> ready;
   std::future<void> opened = ready.get_future();
   impl_->thread =
@@ -130,6 +141,14 @@ void Engine::run(std::function<void(const models::ModelBundle&)> work) {
   std::future<void> done = task->done.get_future();
   impl_->mailbox.add(std::move(task));
   done.get();
+}
+
+std::optional<cache::PrefixCacheStats> Engine::prompt_cache() {
+  std::optional<cache::PrefixCacheStats> stats;
+  run([&](const models::ModelBundle&) {
+    if (impl_->cache) stats = impl_->cache->stats();
+  });
+  return stats;
 }
 
 std::vector<float> Engine::logits(const std::vector<int>& tokens, bool stepwise) {

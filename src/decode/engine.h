@@ -10,7 +10,12 @@
 
 #include "base/log.h"
 #include "decode/generation.h"
+#include "decode/prompt_cache_options.h"
 #include "models/model_options.h"
+
+namespace godwit::cache {
+struct PrefixCacheStats;
+}
 
 namespace godwit::models {
 class ModelBundle;
@@ -45,10 +50,10 @@ class Engine {
  public:
   // Opens the model on the engine thread (MLX arrays never cross threads) and returns when it is ready;
   // throws what opening threw.
-  Engine(const models::ModelOptions& options, Log log);
+  Engine(const models::ModelOptions& options, Log log, const PromptCacheOptions& cache = {});
   // The same over anything that makes a bundle (called once, on the engine thread).
   using OpenBundle = std::function<std::unique_ptr<models::ModelBundle>()>;
-  Engine(OpenBundle open, Log log);
+  Engine(OpenBundle open, Log log, const PromptCacheOptions& cache = {});
   // Ends every job that is still queued or running with Error{cancelled}.
   ~Engine();
 
@@ -64,8 +69,11 @@ class Engine {
   // it threw. Arrays that it makes must not leave it.
   void run(std::function<void(const models::ModelBundle&)> work);
 
+  // What the prompt cache holds and has found; absent without one.
+  std::optional<cache::PrefixCacheStats> prompt_cache();
+
   // Logits of a prompt, [tokens, vocabulary] f32 row-major: the whole prompt in one forward, or one token at
-  // a time.
+  // a time. Past the prompt cache: it wants them all.
   std::vector<float> logits(const std::vector<int>& tokens, bool stepwise);
 
  private:

@@ -1,6 +1,7 @@
 #include "decode/generation_loop.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "decode/logprobs.h"
@@ -41,9 +42,10 @@ void validate_request(const models::ModelBundle& bundle, const GenerationRequest
 }
 
 GenerationLoop::GenerationLoop(const models::ModelBundle& bundle, const GenerationRequest& request,
-                               std::uint64_t seed)
+                               std::uint64_t seed, PromptCache* cache)
     : bundle_(bundle),
       request_(request),
+      cache_(cache),
       runner_(bundle),
       sampler_(request.sampling, seed, request.choice),
       text_(bundle.tokenizer, request.stop),
@@ -57,11 +59,13 @@ GenerationLoop::GenerationLoop(const models::ModelBundle& bundle, const Generati
 std::optional<TokenEvent> GenerationLoop::advance() {
   GODWIT_CHECK(!finished_);
   if (limit_ == 0) return end({}, FinishReason::length);
+  if (!looked_up_) look_up();
   const std::span<const int> prompt(request_.prompt);
   const auto done = static_cast<std::size_t>(runner_.position());
   if (done + 1 < prompt.size()) {
     runner_.store(
         prompt.subspan(done, std::min<std::size_t>(prompt.size() - 1 - done, runner_.chunk_tokens())));
+    if (cache_) cache_->keep_prompt(runner_.row(), prompt);
     return std::nullopt;
   }
 
@@ -71,6 +75,7 @@ std::optional<TokenEvent> GenerationLoop::advance() {
   if (is_end(token)) return end({}, FinishReason::stop);
   event.id = token;
   last_token_ = token;
+  answer_.push_back(token);
   sampler_.see_answer(token);
   ++timings_.completion_tokens;
   text::StopStrings::Piece piece = text_.add(token);
@@ -79,6 +84,13 @@ std::optional<TokenEvent> GenerationLoop::advance() {
   if (event.stop_match || timings_.completion_tokens == limit_)
     return end(std::move(event), FinishReason::length);
   return event;
+}
+
+void GenerationLoop::look_up() {
+  looked_up_ = true;
+  if (!cache_) return;
+  if (std::optional<cache::Row> row = cache_->find(request_.prompt)) runner_.start_from(std::move(*row));
+  timings_.cached_tokens = runner_.position();
 }
 
 int GenerationLoop::next_token(TokenEvent& event) {
@@ -110,6 +122,14 @@ TokenEvent GenerationLoop::end(TokenEvent event, FinishReason reason) {
 }
 
 TokenEvent GenerationLoop::cancel() { return end({}, FinishReason::cancelled); }
+
+void GenerationLoop::remember() {
+  const auto held = static_cast<std::size_t>(runner_.position());
+  if (!cache_ || held < request_.prompt.size()) return;  // chunks of a prompt are kept as they come
+  std::vector<int> tokens = request_.prompt;
+  tokens.insert(tokens.end(), answer_.begin(), answer_.end());
+  cache_->keep_answer(runner_.row(), std::span(tokens).first(held));
+}
 
 void GenerationLoop::count_time() {
   const Clock::time_point now = Clock::now();

@@ -5,9 +5,11 @@
 #include <chrono>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "decode/answer_text.h"
 #include "decode/generation.h"
+#include "decode/prompt_cache.h"
 #include "decode/row_runner.h"
 #include "decode/sampler.h"
 
@@ -22,19 +24,23 @@ void validate_request(const models::ModelBundle& bundle, const GenerationRequest
 
 class GenerationLoop {
  public:
-  // `bundle` and `request` (validated) must outlive the loop.
-  GenerationLoop(const models::ModelBundle& bundle, const GenerationRequest& request, std::uint64_t seed);
+  // `bundle`, `request` (validated) and `cache` (null: none) must outlive the loop.
+  GenerationLoop(const models::ModelBundle& bundle, const GenerationRequest& request, std::uint64_t seed,
+                 PromptCache* cache = nullptr);
 
   bool finished() const { return finished_; }
   // Stores one prompt chunk (no event) or makes one token. The event with finish != none is the last.
   std::optional<TokenEvent> advance();
   // Ends the answer where it is.
   TokenEvent cancel();
+  // Puts what the row holds of prompt and answer into the cache. Once finished, however it ended but by a throw.
+  void remember();
   const Timings& timings() const { return timings_; }
 
  private:
   using Clock = std::chrono::steady_clock;
 
+  void look_up();
   int next_token(TokenEvent& event);
   TokenEvent end(TokenEvent event, FinishReason reason);
   bool is_end(int token) const;
@@ -42,11 +48,14 @@ class GenerationLoop {
 
   const models::ModelBundle& bundle_;
   const GenerationRequest& request_;
+  PromptCache* cache_;
   RowRunner runner_;
   Sampler sampler_;
   AnswerText text_;
   int limit_;       // tokens that may be made
   int last_token_;  // not yet fed to the model
+  std::vector<int> answer_;
+  bool looked_up_ = false;
   bool finished_ = false;
   bool prompt_done_ = false;
   Timings timings_;

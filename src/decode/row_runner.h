@@ -5,12 +5,16 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "cache/state.h"
 #include "models/model_bundle.h"
 
 namespace godwit::decode {
+
+inline constexpr std::size_t kReferenceChunk = 2048;  // mlx-lm's prefill step
+inline constexpr std::size_t kNativeChunk = 256;
 
 class RowRunner {
  public:
@@ -21,6 +25,9 @@ class RowRunner {
       : bundle_(bundle), store_(store), row_(store.create()) {}
 
   int position() const { return row_.position(); }
+  const cache::Row& row() const { return row_; }
+  // Goes on from a row of the same store.
+  void start_from(cache::Row row) { row_ = std::move(row); }
   // The most tokens that the next step takes of a prompt. It ends where the row turns to another codec.
   std::size_t chunk_tokens() const {
     return std::min(is_native() ? kNativeChunk : kReferenceChunk,
@@ -35,9 +42,6 @@ class RowRunner {
   int greedy(int token);
 
  private:
-  static constexpr std::size_t kReferenceChunk = 2048;  // mlx-lm's prefill step
-  static constexpr std::size_t kNativeChunk = 256;
-
   bool is_native() const { return bundle_.mode == NumericMode::native; }
   template <typename Outputs>
   void run(std::span<const int> tokens, Outputs&& outputs);

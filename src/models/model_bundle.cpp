@@ -63,6 +63,7 @@ void load_graph(ModelBundle& bundle, const checkpoint::Checkpoint& checkpoint, c
   static_cast<void>(cache::StateStore(family.needs(checkpoint.config()), bundle.options.kv, bundle.mode,
                                       bundle.runtime.get()));
   const auto weights = checkpoint.weights(rules);
+  bundle.weight_files = weights->files();
   if (bundle.runtime) weights->pack_with(bundle.runtime->pool);
   bundle.graph = family.make(checkpoint::WeightScope(weights, ""), checkpoint.config());
   weights->audit();

@@ -5,10 +5,12 @@
 // it; a damaged one is an error at once.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/log.h"
 #include "cache/state.h"
@@ -32,6 +34,7 @@ class ModelBundle {
 
   ModelOptions options;                         // kv complete: a policy "config" has its layers
   checkpoint::Config config;
+  std::vector<std::filesystem::path> weight_files;  // that the tensors came from, sorted
   NumericMode mode = NumericMode::reference;    // the one that was opened
   std::unique_ptr<ops::NativeRuntime> runtime;  // `native` only, with the executor over it
   std::unique_ptr<ops::Executor> executor;

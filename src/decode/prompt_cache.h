@@ -1,0 +1,46 @@
+// The prompt cache of one opened model, as the engine uses it: what to look for, what to keep, and that a fault of the
+// cache never is one of the request. docs/prompt-cache.md. On the engine thread.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "base/log.h"
+#include "cache/prefix_cache.h"
+#include "decode/prompt_cache_options.h"
+#include "models/model_bundle.h"
+
+namespace godwit::decode {
+
+class PromptCache {
+ public:
+  // Null when `options` ask for none. Throws what cannot be served: a folder that cannot be made, weights that cannot
+  // be read. `bundle` must outlive it.
+  static std::unique_ptr<PromptCache> open(const models::ModelBundle& bundle, const PromptCacheOptions& options,
+                                           const Log& log);
+
+  // A row that holds the longest known prefix of `prompt` and leaves at least its last token to compute. In
+  // `reference` only one that the chunks of this prompt lead to.
+  std::optional<cache::Row> find(std::span<const int> prompt);
+  // `row` has just stored a chunk of `prompt`.
+  void keep_prompt(const cache::Row& row, std::span<const int> prompt);
+  // `row` holds a prompt and some of its answer. In `reference` no other prompt is computed so: nothing is kept.
+  void keep_answer(const cache::Row& row, std::span<const int> tokens);
+
+  cache::PrefixCacheStats stats() const { return prefixes_.stats(); }
+
+ private:
+  PromptCache(const models::ModelBundle& bundle, const PromptCacheOptions& options, const Log& log);
+  std::optional<cache::Row> find_planned(std::span<const int> prompt);
+  template <typename Work>
+  void guarded(const char* what, Work&& work) const;
+
+  Log log_;
+  bool is_native_;
+  std::size_t memory_cap_;
+  std::unique_ptr<cache::ColdTier> disk_;  // null: none
+  cache::PrefixCache prefixes_;
+};
+
+}  // namespace godwit::decode
