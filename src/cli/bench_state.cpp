@@ -121,13 +121,13 @@ class Bench {
     double found = 0;
     int position = 0;
     {
-      cache::ColdTier cold({.folder = folder}, Log());
+      cache::ColdTier cold({.folder = folder, .hooks = {}}, Log());
       cache::PrefixCache cache(*bundle_->store, {.cap_bytes = std::size_t{8} << 30, .identity = "bench"}, &cold);
       cache.insert(row, std::span(ids).first(ids.size() - 1));
       cold.flush();
     }
     {
-      cache::ColdTier cold({.folder = folder}, Log());
+      cache::ColdTier cold({.folder = folder, .hooks = {}}, Log());
       std::vector<double> times;
       for (int i = 0; i < options_.repeats; ++i) {
         cache::PrefixCache cache(*bundle_->store, {.cap_bytes = std::size_t{8} << 30, .identity = "bench"}, &cold);
