@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "cache/conversion.h"
 #include "cache/row_impl.h"
 
 namespace godwit::cache {
@@ -63,6 +64,7 @@ void Round::rollback(int keep) {
 
 Round Row::begin() {
   impl_->check_idle("begin");
+  maintain(*impl_);  // plan() does not turn a row inside a round
   auto round = std::make_unique<Round::Impl>(Round::Impl{impl_.get(), impl_->length, impl_->rings});
   for (RecurrentState& state : impl_->recurrent) state.begin();
   impl_->round = round.get();
