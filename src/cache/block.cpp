@@ -1,5 +1,6 @@
 #include "cache/block.h"
 
+#include <new>
 #include <utility>
 
 namespace godwit::cache {
@@ -14,6 +15,7 @@ BlockRef BlockPool::take(std::size_t bytes) {
   auto block = std::make_unique<Block>();
   {
     const std::lock_guard lock(mutex_);
+    if (takes_to_failure_ > 0 && --takes_to_failure_ == 0) throw std::bad_alloc();
     auto& spare = spare_[bytes];
     if (!spare.empty()) {
       block->memory = std::move(spare.back());
@@ -55,6 +57,11 @@ std::size_t BlockPool::resident_bytes() const {
 std::size_t BlockPool::taken() const {
   const std::lock_guard lock(mutex_);
   return taken_;
+}
+
+void BlockPool::fail_at(int count) {
+  const std::lock_guard lock(mutex_);
+  takes_to_failure_ = count;
 }
 
 }  // namespace godwit::cache

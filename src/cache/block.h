@@ -35,6 +35,8 @@ class BlockPool : public std::enable_shared_from_this<BlockPool> {
   BlockRef take(std::size_t bytes);
   std::size_t resident_bytes() const;  // of blocks that are referenced
   std::size_t taken() const;           // blocks handed out so far
+  // For tests: the count-th take from now on throws std::bad_alloc, once; 0: none does.
+  void fail_at(int count);
 
  private:
   void put_back(AlignedBuffer memory) noexcept;
@@ -42,6 +44,7 @@ class BlockPool : public std::enable_shared_from_this<BlockPool> {
   mutable std::mutex mutex_;  // guards everything below
   std::unordered_map<std::size_t, std::vector<AlignedBuffer>> spare_;
   std::size_t resident_ = 0, spare_bytes_ = 0, taken_ = 0;
+  int takes_to_failure_ = 0;
 };
 
 }  // namespace godwit::cache

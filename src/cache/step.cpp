@@ -91,10 +91,12 @@ void Step::Impl::publish() {
       GODWIT_CHECK(array.status() != mx::array::Status::unscheduled, "publish() before the eval of layer {}", i);
   }
   if (!choices.is_native()) {
+    std::size_t stored = 0;
     try {
-      for (std::size_t g = 0; g < choices.groups.size(); ++g) store_reference_group(g);
+      for (; stored < choices.groups.size(); ++stored) store_reference_group(stored);
     } catch (...) {
-      for (BlockTable& table : rows[0]->tables) table.give_up(rows[0]->length, rows[0]->length + tokens[0]);
+      // Other tables have no room of this Step: what lies there may be a fork's.
+      for (std::size_t g = 0; g < stored; ++g) rows[0]->tables[g].give_up(rows[0]->length, rows[0]->length + tokens[0]);
       rows[0]->trim();
       throw;
     }
