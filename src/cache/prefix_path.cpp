@@ -50,11 +50,7 @@ std::optional<ColdKey> PrefixPath::full_key() const {
 
 int PrefixPath::first_needed(std::size_t group, int prefix) const {
   const int window = choices_->groups[group].window();
-  if (window == 0) return 0;
-  // The oracle's ring may hold more than the next query sees; a snapshot says how much.
-  const PrefixSnapshot* snapshot = snapshot_at(prefix);
-  if (snapshot && snapshot->rings[group]) return prefix - snapshot->rings[group]->columns();
-  return std::max(0, prefix + 1 - window);
+  return window == 0 ? 0 : std::max(0, prefix - window);
 }
 
 const PrefixSnapshot* PrefixPath::snapshot_at(int prefix) const {

@@ -39,7 +39,7 @@ class PrefixPath {
 
   // The longest prefix from which a row can go on with every layer covered; 0: none.
   int longest_usable() const;
-  // The oldest position that group g needs to go on from `prefix`.
+  // The oldest position that a row of `prefix` tokens needs of group g: a read sees its whole window.
   int first_needed(std::size_t group, int prefix) const;
   const PrefixSnapshot* snapshot_at(int prefix) const;
 

@@ -55,6 +55,7 @@ void RingShadow::append_block(int tokens) {
 void RingShadow::truncate(int tokens) {
   if (head_ == length_) length_ -= tokens;  // the newest columns lie at the end: they are cut off
   head_ -= tokens;
+  if (head_ < 0) head_ += length_;
   offset_ -= tokens;
   GODWIT_CHECK(tokens >= 0 && head_ >= 0 && offset_ >= 0, "{} tokens cut from a ring", tokens);
 }

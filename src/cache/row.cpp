@@ -33,11 +33,15 @@ Row::Impl::Impl(std::shared_ptr<const StoreChoices> shared)
       rings(choices->groups.size()),
       recurrent(choices->recurrent.size()),
       cross(choices->cross.size()),
-      // With start 0 `native` encodes from the first token; `reference` attends the first chunk densely.
-      encoded(choices->is_native() && choices->is_encodable && choices->policy().start == 0) {
+      encoded(starts_encoded(*choices)) {
   if (choices->is_native()) return;
   for (std::size_t g = 0; g < rings.size(); ++g)
     if (const int window = choices->groups[g].window(); window > 0) rings[g].emplace(window);
+}
+
+// With start 0 `native` encodes from the first token; `reference` attends the first chunk densely.
+bool Row::Impl::starts_encoded(const StoreChoices& choices) {
+  return choices.is_native() && choices.is_encodable && choices.policy().start == 0;
 }
 
 Row::Impl::~Impl() {
@@ -55,21 +59,19 @@ Row::Impl::Impl(const Impl& other)
       encoded_at(other.encoded_at) {}
 
 int Row::Impl::first_kept(std::size_t group) const {
-  // The oracle's ring holds these columns and no others.
-  if (rings[group]) return length - rings[group]->columns();
-  return tables[group].first_position();
+  // The oracle's ring holds these columns and no others; one that was cut may name some that are gone.
+  const int first = tables[group].first_position();
+  return rings[group] ? std::max(first, length - rings[group]->columns()) : first;
 }
 
 void Row::Impl::trim() noexcept {
   for (std::size_t g = 0; g < tables.size(); ++g) {
     const int oldest = round ? round->start : length;
-    int first = 0;
-    if (rings[g]) {
-      first = length - rings[g]->columns();
-      if (round) first = std::min(first, oldest - round->rings[g]->columns());
-    } else if (const int window = choices->groups[g].window(); window > 0) {
-      first = std::max(0, oldest + 1 - window);
-    }
+    const int window = choices->groups[g].window();
+    // A read sees the whole window before the next token.
+    int first = window > 0 ? std::max(0, oldest - window) : 0;
+    if (rings[g]) first = std::min(first, length - rings[g]->columns());
+    if (rings[g] && round) first = std::min(first, oldest - round->rings[g]->columns());
     tables[g].keep(first, length);
   }
 }
@@ -99,6 +101,10 @@ void Row::truncate(int length) {
   for (std::optional<RingShadow>& ring : impl_->rings)
     if (ring) ring->truncate(impl_->length - length);
   impl_->length = length;
+  if (length == 0) {
+    impl_->encoded = Impl::starts_encoded(*impl_->choices);
+    impl_->encoded_at = 0;
+  }
   impl_->trim();
 }
 

@@ -36,6 +36,8 @@ struct Row::Impl {
   bool in_step = false;  // planned, not yet published or dropped
   Round::Impl* round = nullptr;
 
+  // Whether a row without tokens is in its codec.
+  static bool starts_encoded(const StoreChoices& choices);
   // The oldest position from which on group g holds everything.
   int first_kept(std::size_t group) const;
   // Drops the blocks that neither the row's tokens nor its next ones need; inside a round also not those that going

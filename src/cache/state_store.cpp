@@ -11,6 +11,16 @@ namespace {
 // The most tokens that one step appends: what a sliding layer may hold beyond its window, and less than a block more.
 constexpr int kNativeChunk = 256, kReferenceChunk = 2048;
 
+// A read sees whole windows. A row that was cut may have less of them than its next token needs.
+void check_window(const Row::Impl& row) {
+  for (std::size_t g = 0; g < row.tables.size(); ++g) {
+    const int window = row.choices->groups[g].window(), first = row.tables[g].first_position();
+    if (window > 0 && first > std::max(0, row.length - window))
+      fail(ErrorCode::invalid_argument, "state",
+           "a read of the newest {} tokens of a row that was cut to {}: those before {} are gone", window, row.length, first);
+  }
+}
+
 void check_span(const StoreChoices& choices, const RowSpan& span, bool reads_only) {
   if (span.tokens < 1) fail(ErrorCode::invalid_argument, "state", "a span of {} tokens", span.tokens);
   const Row::Impl& row = span.row->impl();
@@ -20,8 +30,9 @@ void check_span(const StoreChoices& choices, const RowSpan& span, bool reads_onl
     if (group.begin < 0 || group.begin >= group.end || group.end > span.tokens)
       fail(ErrorCode::invalid_argument, "state", "tokens [{}, {}) that see each other, in a span of {}", group.begin,
            group.end, span.tokens);
+  if (reads_only) return check_window(row);
   const int longest = span.row->longest_span(span.kind);
-  if (!reads_only && span.tokens > longest)
+  if (span.tokens > longest)
     fail(ErrorCode::invalid_argument, "state",
          "a span of {} tokens at {} crosses the point where the row is encoded ({} tokens fit before it)", span.tokens,
          row.length, longest);
