@@ -32,7 +32,7 @@ struct ColdOptions {
   std::filesystem::path folder;
   std::uint64_t cap_bytes = std::uint64_t{32} << 30;   // of all files in the folder, of every signature
   std::uint64_t queue_bytes = std::uint64_t{2} << 30;  // of records that wait; one more may be in writing
-  ColdHooks hooks;                                     // for tests
+  ColdHooks hooks = {};                                     // for tests
 };
 
 struct ColdHead {
