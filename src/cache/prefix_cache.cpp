@@ -124,6 +124,7 @@ bool PrefixCache::Impl::fetch(Wood& wood, PrefixPath& path, int prefix) {
         path.cut(part.begin);
         return false;
       }
+      node.recorded = node.key;
       ++counts.cold_hits;
       part.node = &node;
     }
@@ -175,7 +176,8 @@ void PrefixCache::Impl::hold(Wood& wood, const Row::Impl& row, std::span<const i
     const auto slice = tokens.subspan(at, std::min<std::size_t>(kPositions, tokens.size() - at));
     node = &wood.tree.put(*node, slice);
     node->used = ++clock;
-    bool is_new = false;
+    // On disk the way to a node leads over all before it, those without blocks too.
+    bool is_new = cold && node->recorded != node->key;
     for (std::size_t g = 0; g < choices.groups.size(); ++g) {
       const auto& blocks = row.tables[g].blocks();
       const std::size_t b = at / kPositions;
@@ -193,7 +195,10 @@ void PrefixCache::Impl::hold(Wood& wood, const Row::Impl& row, std::span<const i
     if (is_new) changed.push_back(node);
   }
   if (!cold) return;
-  for (const PrefixNode* each : changed) cold->put(to_record(*each, choices, wood.encoded, wood.signature));
+  for (PrefixNode* each : changed) {
+    cold->put(to_record(*each, choices, wood.encoded, wood.signature));
+    each->recorded = each->key;
+  }
 }
 
 void PrefixCache::Impl::count_bytes() {

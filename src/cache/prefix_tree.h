@@ -38,6 +38,7 @@ struct PrefixNode {
 
   PrefixNode* parent = nullptr;
   ColdKey key;
+  ColdKey recorded;  // the key under which the cold tier was last given this node
   int begin = 0;  // position of the first token
   std::vector<int> tokens;
   std::vector<Held> held;                        // by group
