@@ -226,8 +226,8 @@ void World::check_fresh_rows() {
     if (!each.round && each.length() > 0 && (!shortest || each.length() < shortest->length())) shortest = &each;
   if (!shortest) return;
   if (setup_.mode == NumericMode::reference) {
-    for (const ModelRow& each : rows_)
-      if (each.is_exact && !each.round) replay(each);
+    const auto exact = std::ranges::find_if(rows_, [](const ModelRow& row) { return row.is_exact && !row.round; });
+    if (exact != rows_.end()) replay(*exact);
   } else if (shortest->length() <= 150) {
     feed_one_by_one(*shortest);
   }
