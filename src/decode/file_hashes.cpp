@@ -1,7 +1,5 @@
 #include "decode/file_hashes.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -16,40 +14,28 @@ namespace {
 
 namespace fs = std::filesystem;
 
-#if defined(__APPLE__)
-const timespec& changed_at(const struct stat& info) { return info.st_ctimespec; }
-const timespec& written_at(const struct stat& info) { return info.st_mtimespec; }
-#else
-const timespec& changed_at(const struct stat& info) { return info.st_ctim; }
-const timespec& written_at(const struct stat& info) { return info.st_mtim; }
-#endif
-
-std::int64_t nanoseconds(const timespec& time) { return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
-
-// What changes whenever somebody writes to the file or puts another in its place.
-Json state_of(const fs::path& file) {
-  struct stat info {};
-  if (::stat(file.c_str(), &info) != 0) fail(ErrorCode::not_found, "cache", "{}: cannot be looked at", file.string());
-  return {{"device", static_cast<std::uint64_t>(info.st_dev)},
-          {"inode", static_cast<std::uint64_t>(info.st_ino)},
-          {"bytes", static_cast<std::int64_t>(info.st_size)},
-          {"written_ns", nanoseconds(written_at(info))},
-          {"changed_ns", nanoseconds(changed_at(info))}};
+Json to_json(const FileState& state) {
+  return {{"device", state.device},
+          {"inode", state.inode},
+          {"bytes", state.bytes},
+          {"written_ns", state.written_ns},
+          {"changed_ns", state.changed_ns}};
 }
 
 // A write right after this moment could still carry the same time: clocks of file systems tick coarsely.
-bool is_settled(const Json& state) {
+bool is_settled(const FileState& state) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
-  return ns - state["changed_ns"].get<std::int64_t>() > 2'000'000'000;
+  return ns - state.changed_ns > 2'000'000'000;
 }
 
-std::optional<std::string> remembered(const Json& known, const std::string& path, const Json& state) {
+std::optional<std::string> remembered(const Json& known, const std::string& path, const FileState& state) {
   const auto found = known.find(path);
   if (found == known.end() || !found->is_object()) return std::nullopt;
   const auto hash = found->find("sha256");
   const auto seen = found->find("state");
-  if (hash == found->end() || seen == found->end() || !hash->is_string() || *seen != state) return std::nullopt;
+  if (hash == found->end() || seen == found->end() || !hash->is_string() || *seen != to_json(state))
+    return std::nullopt;
   return hash->get<std::string>();
 }
 
@@ -78,15 +64,18 @@ FileHashes::FileHashes(const fs::path& folder, Log log) : memo_(folder / "hashes
   }
 }
 
-std::string FileHashes::of(const fs::path& file) {
+std::string FileHashes::of(const fs::path& file, const FileState& state) {
   const std::string path = fs::absolute(file).lexically_normal().string();
-  const Json state = state_of(file);
+  const auto check = [&] {
+    if (file_state(file) != state) fail(ErrorCode::io, "cache", "{}: was changed while the model was opened", path);
+  };
+  check();
   if (auto hash = remembered(known_, path, state)) return *hash;
   log_.info("hashing {}", path);
   std::string hash = sha256_of_file(file);
-  if (state_of(file) != state) fail(ErrorCode::io, "cache", "{}: changes while it is read", path);
+  check();
   if (!is_settled(state)) return hash;
-  known_[path] = {{"sha256", hash}, {"state", state}};
+  known_[path] = {{"sha256", hash}, {"state", to_json(state)}};
   is_changed_ = true;
   return hash;
 }

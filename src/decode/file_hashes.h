@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 
+#include "base/file_state.h"
 #include "base/json.h"
 #include "base/log.h"
 
@@ -15,8 +16,8 @@ class FileHashes {
   // damaged there, or cannot be written, costs the time of hashing again.
   FileHashes(const std::filesystem::path& folder, Log log);
 
-  // 64 hexadecimal digits. Throws Error{io, not_found}.
-  std::string of(const std::filesystem::path& file);
+  // 64 hexadecimal digits of the file that was `state`. Throws Error{io, not_found}, also when it no longer is.
+  std::string of(const std::filesystem::path& file, const FileState& state);
   // Writes down what was computed.
   void save() const;
 

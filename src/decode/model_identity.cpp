@@ -36,7 +36,7 @@ std::string model_identity(const models::ModelBundle& bundle, const std::filesys
   // What lies outside the decoder's part of the config shapes the graph too.
   const std::filesystem::path config = bundle.options.path / "config.json";
   if (std::filesystem::is_regular_file(config)) whole["files"].push_back(sha256_of_file(config));
-  for (const std::filesystem::path& file : bundle.weight_files) whole["files"].push_back(hashes.of(file));
+  for (const auto& [file, state] : bundle.weight_files) whole["files"].push_back(hashes.of(file, state));
   hashes.save();
   Sha256 hash;
   const std::string text = dump_json(whole);

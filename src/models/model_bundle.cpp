@@ -63,7 +63,7 @@ void load_graph(ModelBundle& bundle, const checkpoint::Checkpoint& checkpoint, c
   static_cast<void>(cache::StateStore(family.needs(checkpoint.config()), bundle.options.kv, bundle.mode,
                                       bundle.runtime.get()));
   const auto weights = checkpoint.weights(rules);
-  bundle.weight_files = weights->files();
+  for (const fs::path& file : weights->files()) bundle.weight_files.insert_or_assign(file, file_state(file));
   if (bundle.runtime) weights->pack_with(bundle.runtime->pool);
   bundle.graph = family.make(checkpoint::WeightScope(weights, ""), checkpoint.config());
   weights->audit();

@@ -6,12 +6,13 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
-#include <vector>
 
+#include "base/file_state.h"
 #include "base/log.h"
 #include "cache/state.h"
 #include "checkpoint/config.h"
@@ -34,7 +35,7 @@ class ModelBundle {
 
   ModelOptions options;                         // kv complete: a policy "config" has its layers
   checkpoint::Config config;
-  std::vector<std::filesystem::path> weight_files;  // that the tensors came from, sorted
+  std::map<std::filesystem::path, FileState> weight_files;  // that the tensors came from, as they were then
   NumericMode mode = NumericMode::reference;    // the one that was opened
   std::unique_ptr<ops::NativeRuntime> runtime;  // `native` only, with the executor over it
   std::unique_ptr<ops::Executor> executor;
