@@ -41,11 +41,13 @@ Json json_of(const decode::TokenLogprob& entry, const models::ModelBundle& model
 Json json_of(const decode::Timings& timings) {
   // The first answer token comes out of the prompt's pass, so the rest took completion_seconds.
   const int later_tokens = std::max(timings.completion_tokens - 1, 0);
+  const int computed = timings.prompt_tokens - timings.cached_tokens;
   return {{"prompt_tokens", timings.prompt_tokens},
+          {"cached_tokens", timings.cached_tokens},
           {"completion_tokens", timings.completion_tokens},
           {"prompt_seconds", timings.prompt_seconds},
           {"completion_seconds", timings.completion_seconds},
-          {"prompt_tokens_per_second", per_second(timings.prompt_tokens, timings.prompt_seconds)},
+          {"prompt_tokens_per_second", per_second(computed, timings.prompt_seconds)},
           {"completion_tokens_per_second", per_second(later_tokens, timings.completion_seconds)}};
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "cli/answer.h"
+#include "cli/cache_flags.h"
 #include "cli/command.h"
 #include "cli/conversation.h"
 #include "cli/line_reader.h"
@@ -25,9 +26,14 @@ constexpr const char* kHelp =
 
 struct ChatFlags {
   ModelFlags model;
+  CacheFlags cache;
   SamplingFlags sampling;
   std::string system;
 };
+
+decode::PromptCacheOptions cache_options(const ChatFlags& flags) {
+  return flags.cache.options(decode::PromptCacheOptions::Use::in_native);
+}
 
 class Chat {
  public:
@@ -35,7 +41,7 @@ class Chat {
       : flags_(flags),
         context_(context),
         is_terminal_(isatty(STDIN_FILENO) == 1),
-        engine_(flags.model.options(context), context.log),
+        engine_(flags.model.options(context), context.log, cache_options(flags)),
         reader_(STDIN_FILENO, interrupts_),
         conversation_(flags.system) {
     static_cast<void>(engine_.model().need_chat_template());
@@ -113,6 +119,7 @@ class Chat {
 
 int run_chat(const ChatFlags& flags, CommandContext& context) {
   static_cast<void>(flags.sampling.request());  // bad flags before the model is opened
+  static_cast<void>(cache_options(flags));
   return Chat(flags, context).run();
 }
 
@@ -123,6 +130,7 @@ void add_chat(CLI::App& app, CommandContext& context) {
   CLI::App* verb = app.add_subcommand("chat", "Talk with a model (one line of input is one turn)");
   verb->add_option("--system", flags->system, "System message");
   flags->model.add_to(*verb, /*with_chat=*/true);
+  flags->cache.add_to(*verb);
   flags->sampling.add_to(*verb);
   verb->callback(
       [flags, &context] { context.action = [flags, &context] { return run_chat(*flags, context); }; });

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "cli/answer.h"
+#include "cli/cache_flags.h"
 #include "cli/command.h"
 #include "cli/model_flags.h"
 #include "cli/prompt.h"
@@ -16,6 +17,7 @@ namespace {
 
 struct GenerateFlags {
   ModelFlags model;
+  CacheFlags cache;
   SamplingFlags sampling;
   std::optional<std::string> prompt;
   std::string file;
@@ -89,7 +91,8 @@ int run_generate(const GenerateFlags& flags, CommandContext& context) {
   request.logprobs = flags.logprobs >= 0;
   request.top_logprobs = std::max(flags.logprobs, 0);
 
-  decode::Engine engine(flags.model.options(context), context.log);
+  const decode::PromptCacheOptions cache = flags.cache.options(decode::PromptCacheOptions::Use::off);
+  decode::Engine engine(flags.model.options(context), context.log, cache);
   const models::ModelBundle& model = engine.model();
   request.prompt = prompt_tokens(flags, typed, model);
   InterruptGuard interrupts;
@@ -115,6 +118,7 @@ void add_generate(CLI::App& app, CommandContext& context) {
   verb->add_option("--system", flags->system, "System message of the chat template");
   verb->add_flag("--raw", flags->raw, "Do not apply the chat template");
   flags->model.add_to(*verb, /*with_chat=*/true);
+  flags->cache.add_disk_to(*verb);
   flags->sampling.add_to(*verb);
   verb->add_option("--logprobs", flags->logprobs,
                    "Report log-probabilities and this many alternatives (with --json)")

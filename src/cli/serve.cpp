@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "cli/cache_flags.h"
 #include "cli/command.h"
 #include "cli/model_flags.h"
 #include "cli/usage.h"
@@ -35,6 +36,7 @@ struct ServeFlags {
   std::string math = "auto";
   std::optional<int> threads;
   KvFlags kv;
+  CacheFlags cache;
   std::string chat_template;
   std::string port_file;
   std::string log_level;
@@ -172,11 +174,12 @@ int run_serve(ServeFlags flags, const CommandContext& context) {
   complete_keys(flags, context.environment);
   warn_when_open_to_others(flags);
   const models::ModelOptions options = model_options(flags, context);
+  const decode::PromptCacheOptions cache = flags.cache.options(decode::PromptCacheOptions::Use::in_native);
   Signals signals;
   const Log log = log_for(flags, context.err_is_terminal);
   // The port first: a busy one should not cost the time of loading a model.
   serve::Server server(flags.server, log);
-  decode::Engine engine(options, log);
+  decode::Engine engine(options, log, cache);
   serve::EngineGenerator generator(engine);
   const serve::ServedModel model = serve::describe(engine, flags.aliases, now_unix());
   server.start(model, generator);
@@ -209,6 +212,7 @@ void add_serve(CLI::App& app, CommandContext& context) {
       ->check(at_least(1));
   add_math_flags(*verb, flags->math, flags->threads);
   flags->kv.add_to(*verb);
+  flags->cache.add_to(*verb);
   verb->add_option("--chat-template", flags->chat_template, "Use this Jinja file instead of the model's own");
   verb->add_option("--api-key", flags->server.api_keys,
                    "Ask clients for this key; repeatable (also: GODWIT_API_KEY)")
