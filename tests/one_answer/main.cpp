@@ -1,0 +1,11 @@
+#include <gtest/gtest.h>
+
+#include <string_view>
+
+#include "one_answer/child.h"
+
+int main(int argc, char** argv) {
+  if (argc == 3 && std::string_view(argv[1]) == "--child") return godwit::one_answer::answer_questions(argv[2]);
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
