@@ -199,8 +199,11 @@ void check_sequences(NumericMode mode, const std::vector<Pair>& pairs, int seque
   const int each = (sequences + static_cast<int>(pairs.size()) - 1) / static_cast<int>(pairs.size());
   std::cout << each * static_cast<int>(pairs.size()) << " sequences over " << pairs.size()
             << " pairs of codec and window; RC_PARAMS=\"seed=" << params.seed << "\" runs them again" << std::endl;
-  for (const Pair& pair : pairs)
-    if (!run_checked(mode, pair, each, params)) return;
+  rc::detail::TestParams own = params;
+  for (const Pair& pair : pairs) {
+    own.seed += 1000003;  // other sequences for every pair
+    if (!run_checked(mode, pair, each, own)) return;
+  }
 }
 
 }  // namespace godwit::cache::state_test
