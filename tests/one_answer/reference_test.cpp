@@ -65,6 +65,7 @@ TEST_P(SamePlan, AHitInMemoryGoesOnAsIfNothingHadBeenKept) {
     std::size_t at = 0;
     for (std::size_t i = 0; i + 1 < kPlan.size(); ++i) {
       at += static_cast<std::size_t>(kPlan[i]);
+      if (again && i % 4 != 0) continue;  // the same few hits once more
       SCOPED_TRACE(testing::Message() << "behind " << at << (again ? ", again" : ""));
       std::optional<cache::Row> row = prefixes.find(std::span(tokens_).first(at + 1), kPlanned);
       ASSERT_TRUE(row.has_value());
