@@ -71,13 +71,17 @@ void check_native(const Layer& layer) {
              kernels::kMaxHeadDim, need.key_dim, need.value_dim);
 }
 
-void check_affine(const Layer& layer, const Codec& codec) {
+void check_affine(const Layer& layer, const Codec& codec, NumericMode mode) {
   const bool has_values = layer.need.content == Content::keys_values;
   if (!has_values && layer.need.content != Content::keys_as_values)
     refuse(layer, "{} is for keys and values; this layer holds {}", to_string(codec), name_of(layer.need.content));
   for (const int dim : {layer.need.key_dim, has_values ? layer.need.value_dim : layer.need.key_dim})
     if (dim % codec.group != 0)
       refuse(layer, "{}: a head of {} elements is no multiple of the group of {}", to_string(codec), dim, codec.group);
+  // The oracle's product takes codes whole; native decodes them first.
+  if (!has_values && mode == NumericMode::reference && layer.need.value_dim != layer.need.key_dim)
+    refuse(layer, "{}: values are the first {} of {} elements of a key, which reference mode reads dense only",
+           to_string(codec), layer.need.value_dim, layer.need.key_dim);
 }
 
 void check_turbo(const Layer& layer, const Codec& codec) {
@@ -92,10 +96,10 @@ void check_turbo(const Layer& layer, const Codec& codec) {
       refuse(layer, "{} takes heads of 64, 128, 256 or 512 elements, this layer's have {}", to_string(codec), dim);
 }
 
-void check_codec(const Layer& layer, const Codec& codec) {
+void check_codec(const Layer& layer, const Codec& codec, NumericMode mode) {
   // Such layers have no token axis to encode: they stay as they are under every policy.
   if (!layer.need.has_tokens()) return;
-  if (codec.kind == CodecKind::affine) check_affine(layer, codec);
+  if (codec.kind == CodecKind::affine) check_affine(layer, codec, mode);
   if (codec.kind == CodecKind::turbo) check_turbo(layer, codec);
 }
 
@@ -111,7 +115,7 @@ void check_serveable(const StateNeeds& needs, const KvPolicy& policy, NumericMod
     const Layer layer{static_cast<int>(i), needs[i]};
     check_sizes(layer);
     if (mode == NumericMode::native) check_native(layer);
-    check_codec(layer, policy.codec_of(layer.index));
+    check_codec(layer, policy.codec_of(layer.index), mode);
   }
 }
 
