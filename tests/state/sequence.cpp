@@ -102,6 +102,7 @@ class Player {
     }
   }
   int keep_of(int r, int b) const {
+    if (!world_.row(r).round) return 0;
     const int appended = world_.row(r).length() - world_.row(r).round_start;
     return b % 9 == 0 ? appended + 1 : b % (appended + 1);
   }
