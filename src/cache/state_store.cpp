@@ -17,7 +17,8 @@ void check_window(const Row::Impl& row) {
     const int window = row.choices->groups[g].window(), first = row.tables[g].first_position();
     if (window > 0 && first > std::max(0, row.length - window))
       fail(ErrorCode::invalid_argument, "state",
-           "a read of the newest {} tokens of a row that was cut to {}: those before {} are gone", window, row.length, first);
+           "a read of the newest {} tokens of a row that was cut to {}: those before {} are gone", window,
+           row.length, first);
   }
 }
 

@@ -15,7 +15,8 @@ TEST(StateBudget, BytesGrowWithTokensInFullLayersStopAtTheWindowAndNeverInRecurr
   const auto sliding = make_setup(NumericMode::native, {"affine:4:32", 40}, Layers::one, 0);
   const auto mixed = make_setup(NumericMode::native, {"affine:4:32", 0}, Layers::with_recurrent, 0);
   const StateStore linear = store(full.needs, "affine:4:32"), window = store(sliding.needs, "affine:4:32");
-  EXPECT_EQ(linear.projected_bytes(64 * 100) - linear.projected_bytes(64 * 50), 64 * 50 * linear.bytes_per_token());
+  EXPECT_EQ(linear.projected_bytes(64 * 100) - linear.projected_bytes(64 * 50),
+            64 * 50 * linear.bytes_per_token());
   EXPECT_EQ(window.projected_bytes(1000), window.projected_bytes(100000));
   const StateStore recurrent = store({mixed.needs[1]}, "dense");
   EXPECT_EQ(recurrent.projected_bytes(1), recurrent.projected_bytes(100000));
@@ -36,7 +37,8 @@ TEST(StateBudget, DecodingTakesOneBlockInSixtyFourSteps) {  // [50]
     const BlockPool& pool = *world.store().impl().choices->pool;
     const std::size_t before = pool.taken();
     for (int i = 0; i < 300; ++i) world.append(r, 1);
-    EXPECT_EQ(pool.taken() - before, 4u) << "310 tokens end in the fifth block; the shared one goes on at its fill mark";
+    EXPECT_EQ(pool.taken() - before, 4u)
+        << "310 tokens end in the fifth block; the shared one goes on at its fill mark";
   }
 }
 

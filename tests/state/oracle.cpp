@@ -20,7 +20,8 @@ std::vector<float> floats(const mx::array& x) {
   return {dense.data<float>(), dense.data<float>() + dense.size()};
 }
 
-std::vector<float> vectors(const Setup& setup, int layer, std::span<const int> tokens, int begin, int count, Plane plane) {
+std::vector<float> vectors(const Setup& setup, int layer, std::span<const int> tokens, int begin, int count,
+                           Plane plane) {
   return floats(packed(setup, tokens, begin, count, layer, plane));
 }
 
@@ -109,15 +110,17 @@ class Oracle::Stored {
 
   void decode_block(ops::NativeRuntime& runtime, int block, int head, int end) {
     const int count = std::min(kBlock, end - block * kBlock);
-    std::vector<float> k(static_cast<std::size_t>(need_.key_dim * kBlock)), v(static_cast<std::size_t>(need_.value_dim * kBlock));
-    runtime.kernels.decode_kv({pointers[static_cast<std::size_t>(block)], planes().keys, planes().values, head, 0, count,
-                               k.data(), v.data()});
+    std::vector<float> k(static_cast<std::size_t>(need_.key_dim * kBlock)),
+        v(static_cast<std::size_t>(need_.value_dim * kBlock));
+    runtime.kernels.decode_kv({pointers[static_cast<std::size_t>(block)], planes().keys, planes().values,
+                               head, 0, count, k.data(), v.data()});
     if (planes().values.form == kernels::KvForm::turbo_values)
       runtime.kernels.restore_values({v.data(), count, need_.value_dim, need_.value_dim});
     for (int slot = 0; slot < count; ++slot) {
       const int row = (block * kBlock + slot) * kKvHeads + head;
       for (int d = 0; d < need_.key_dim; ++d)
-        keys[static_cast<std::size_t>(row * need_.key_dim + d)] = static_cast<double>(k[static_cast<std::size_t>(d * kBlock + slot)]);
+        keys[static_cast<std::size_t>(row * need_.key_dim + d)] =
+            static_cast<double>(k[static_cast<std::size_t>(d * kBlock + slot)]);
       for (int d = 0; d < need_.value_dim; ++d)
         values[static_cast<std::size_t>(row * need_.value_dim + d)] =
             static_cast<double>(v[static_cast<std::size_t>(slot * need_.value_dim + d)]);
@@ -126,9 +129,11 @@ class Oracle::Stored {
 
   void decode_reference(Plane plane, std::vector<double>& into, int dim) {
     const int count = static_cast<int>(tokens.size()) - decoded_;
-    const mx::array x = mx::swapaxes(mx::expand_dims(packed(setup_, tokens, decoded_, count, layer_, plane), 0), 1, 2);
+    const mx::array x =
+        mx::swapaxes(mx::expand_dims(packed(setup_, tokens, decoded_, count, layer_, plane), 0), 1, 2);
     const PlaneRole role = plane == Plane::keys ? PlaneRole::keys : PlaneRole::values;
-    const mx::array back = cache::decode(codec_, role, encode(codec_, role, x, dtype_of(setup_.policy.dense)), mx::float32);
+    const mx::array back =
+        cache::decode(codec_, role, encode(codec_, role, x, dtype_of(setup_.policy.dense)), mx::float32);
     std::ranges::copy(floats(mx::swapaxes(back, 1, 2)), into.begin() + decoded_ * kKvHeads * dim);
   }
 
@@ -177,10 +182,12 @@ std::vector<float> Oracle::native_bits(const Asked& asked) {
   const Stored& blocks = stored(asked, stored_end(asked));
   const AttendSpec spec = setup_.spec(asked.layer);
   const std::vector<float> sinks = spec.sinks ? floats(*spec.sinks) : std::vector<float>();
-  const std::vector<float> q = vectors(setup_, asked.layer, asked.tokens, asked.begin, asked.count, Plane::queries);
+  const std::vector<float> q =
+      vectors(setup_, asked.layer, asked.tokens, asked.begin, asked.count, Plane::queries);
   std::vector<float> out(static_cast<std::size_t>(asked.count * kHeads * need.value_dim));
   std::vector<kernels::Interval> seen;
-  for (int i = 0; i < asked.count; ++i) seen.push_back(interval_of(setup_, asked, asked.begin + i, stored_end(asked)));
+  for (int i = 0; i < asked.count; ++i)
+    seen.push_back(interval_of(setup_, asked, asked.begin + i, stored_end(asked)));
   const auto attend = [&](int begin, int end) {
     float* const to = out.data() + begin * kHeads * need.value_dim;
     runtime_.kernels.attention({.q = q.data() + begin * kHeads * need.key_dim,
@@ -224,7 +231,8 @@ std::vector<double> Oracle::exact(const Asked& asked, int index) {
     add(values, is_shared(need) ? Plane::keys : Plane::values);
   }
   const AttendSpec spec = setup_.spec(asked.layer);
-  const std::vector<float> q = vectors(setup_, asked.layer, asked.tokens, asked.begin + index, 1, Plane::queries);
+  const std::vector<float> q =
+      vectors(setup_, asked.layer, asked.tokens, asked.begin + index, 1, Plane::queries);
   const std::vector<float> sinks = spec.sinks ? floats(*spec.sinks) : std::vector<float>();
   std::vector<double> out;
   for (int head = 0; head < kHeads; ++head) {
@@ -239,7 +247,8 @@ std::vector<double> Oracle::exact(const Asked& asked, int index) {
         score += static_cast<double>(q[static_cast<std::size_t>(head * need.key_dim) + d]) *
                  keys[row * static_cast<std::size_t>(need.key_dim) + d];
       score *= static_cast<double>(spec.scale);
-      if (const double cap = static_cast<double>(spec.soft_cap); cap > 0) score = cap * std::tanh(score / cap);
+      if (const double cap = static_cast<double>(spec.soft_cap); cap > 0)
+        score = cap * std::tanh(score / cap);
       const double weight = std::exp(score);
       total += weight;
       for (std::size_t d = 0; d < sum.size(); ++d) sum[d] += weight * values[row * sum.size() + d];
@@ -252,8 +261,8 @@ std::vector<double> Oracle::exact(const Asked& asked, int index) {
 std::vector<float> Oracle::recurrent_bits(const Asked& asked) {
   const int end = asked.begin + asked.count;
   const RecurrentNeed& need = need_of(setup_, asked).recurrent;
-  const GatedDeltaResult all = gated_delta(need, nullptr, recurrent_inputs(setup_, asked.tokens, 0, end, asked.layer),
-                                           setup_.mode, &runtime_);
+  const GatedDeltaResult all = gated_delta(
+      need, nullptr, recurrent_inputs(setup_, asked.tokens, 0, end, asked.layer), setup_.mode, &runtime_);
   const std::vector<float> out = floats(all.out);
   return {out.begin() + asked.begin * need.value_heads * need.value_dim, out.end()};
 }

@@ -18,18 +18,19 @@ struct Asked {
   int begin = 0, count = 0;
   SpanKind kind = SpanKind::causal;
   std::vector<Together> together = {};
-  bool encoded = false;  // what the row holds at this step
-  bool is_read = false;  // every query sees what lies before `begin`, a window of it
-  bool is_block = false; // stored context and the whole span, which stays dense
+  bool encoded = false;   // what the row holds at this step
+  bool is_read = false;   // every query sees what lies before `begin`, a window of it
+  bool is_block = false;  // stored context and the whole span, which stays dense
 };
 
-// Whether a query sees a position: the window is exactly (query - W, query], a span that looks forward is seen whole.
+// Whether a query sees a position: the window is exactly (query - W, query], a span that looks forward is
+// seen whole.
 bool sees(const Setup& setup, const Asked& asked, int query, int position);
 
-// Bound of what f32 arithmetic may differ by: scores of up to 128 products below 3.5^2 scaled by 1/sqrt(128) carry
-// 128 * 2^-24 * 128 * 0.65 / 11 = 6e-5, which e^score turns into that share of a value below 3.5, twice; sums over up
-// to 400 positions add 400 * 2^-24 * 3.5 = 8e-5. A position too many or too few among 400 moves some of the 64 or
-// more elements by 1/400 of a value and more.
+// Bound of what f32 arithmetic may differ by: scores of up to 128 products below 3.5^2 scaled by 1/sqrt(128)
+// carry 128 * 2^-24 * 128 * 0.65 / 11 = 6e-5, which e^score turns into that share of a value below 3.5,
+// twice; sums over up to 400 positions add 400 * 2^-24 * 3.5 = 8e-5. A position too many or too few among 400
+// moves some of the 64 or more elements by 1/400 of a value and more.
 constexpr double kTolerance = 5e-4;
 
 class Oracle {
@@ -46,7 +47,8 @@ class Oracle {
 
  private:
   class Stored;
-  // Tokens [0, end) as the layer would hold them. Lists are kept: what agrees with one of them is not encoded again.
+  // Tokens [0, end) as the layer would hold them. Lists are kept: what agrees with one of them is not encoded
+  // again.
   Stored& stored(const Asked& asked, int end);
 
   ops::NativeRuntime& runtime_;

@@ -10,7 +10,8 @@
 namespace godwit::cache::state_test {
 
 inline constexpr NumericMode kModes[] = {NumericMode::native, NumericMode::reference};
-inline const Pair kSome[] = {{"dense:f32", 0}, {"dense:bf16", 40}, {"affine:4:32", 0}, {"affine:8:64", 40}, {"turbo:8:3", 0}};
+inline const Pair kSome[] = {
+    {"dense:f32", 0}, {"dense:bf16", 40}, {"affine:4:32", 0}, {"affine:8:64", 40}, {"turbo:8:3", 0}};
 
 // Runs the body over modes, codecs and starts; what it throws is a failure that says where.
 template <typename Body>

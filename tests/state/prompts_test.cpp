@@ -1,5 +1,5 @@
-// Properties of the prompt cache, one by one (reference/kv.md 12, numbers in brackets): whatever a hit answers is
-// compared with the oracle.
+// Properties of the prompt cache, one by one (reference/kv.md 12, numbers in brackets): whatever a hit
+// answers is compared with the oracle.
 #include <gtest/gtest.h>
 
 #include "cache/cold_test_support.h"
@@ -13,7 +13,9 @@ std::vector<int> with(std::vector<int> tokens, std::initializer_list<int> more) 
   return tokens;
 }
 
-std::vector<int> first(const std::vector<int>& tokens, int count) { return {tokens.begin(), tokens.begin() + count}; }
+std::vector<int> first(const std::vector<int>& tokens, int count) {
+  return {tokens.begin(), tokens.begin() + count};
+}
 
 TEST(StatePrompts, HitsConsumeNothingAndGoTheirOwnWay) {  // [45], [7]
   over_all(Layers::with_full, {0, 64}, [](World& world) {
@@ -102,7 +104,8 @@ TEST(StatePrompts, WhatCannotBeCutServesLongerPromptsOnly) {  // [46]
     world.append(r, 90);
     world.insert(r);
     const std::vector<int> all = world.row(r).tokens;
-    EXPECT_EQ(world.find(first(all, 130), world.space_of(r)), world.setup().mode == NumericMode::native ? 40 : 0);
+    EXPECT_EQ(world.find(first(all, 130), world.space_of(r)),
+              world.setup().mode == NumericMode::native ? 40 : 0);
     EXPECT_EQ(world.find(with(all, {70}), world.space_of(r)), 130);
     EXPECT_EQ(world.find(prompt, space), 40) << "the prompt sent again";
     for (int i = 0; i < world.rows(); ++i) world.append(i, 1);

@@ -1,5 +1,5 @@
-// Properties of rows, one by one: forks, cuts, lists, reads (reference/kv.md 12, numbers in brackets). Whatever attends
-// is compared with the oracle.
+// Properties of rows, one by one: forks, cuts, lists, reads (reference/kv.md 12, numbers in brackets).
+// Whatever attends is compared with the oracle.
 #include "cache/row_impl.h"
 #include "cache/state_store_impl.h"
 #include "state/over_all.h"

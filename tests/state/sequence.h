@@ -29,8 +29,9 @@ rc::Gen<Sequence> any_sequence(NumericMode mode);
 // Throws Broken where store and model part.
 void run_sequence(NumericMode mode, const Pair& pair, const Sequence& sequence);
 
-// At least `sequences` of them in all, equally many over every pair. Prints the seed; RC_PARAMS="seed=N" runs the same
-// again. A failure is a failure of the running test, with the shortest sequence that RapidCheck finds.
+// At least `sequences` of them in all, equally many over every pair. Prints the seed; RC_PARAMS="seed=N" runs
+// the same again. A failure is a failure of the running test, with the shortest sequence that RapidCheck
+// finds.
 void check_sequences(NumericMode mode, const std::vector<Pair>& pairs, int sequences);
 
 }  // namespace godwit::cache::state_test

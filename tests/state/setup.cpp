@@ -49,15 +49,18 @@ LayerNeed shared_planes(const LayerNeed& like) {
 
 LayerNeed recurrent_need() {
   return {.content = Content::recurrent,
-          .recurrent = {.key_heads = 1, .value_heads = 2, .key_dim = 16, .value_dim = 16, .channels = 64, .kernel = 4}};
+          .recurrent = {
+              .key_heads = 1, .value_heads = 2, .key_dim = 16, .value_dim = 16, .channels = 64, .kernel = 4}};
 }
 
-mx::array filled(const mx::Shape& shape, std::span<const int> tokens, int begin, int layer, Plane plane, float scale) {
+mx::array filled(const mx::Shape& shape, std::span<const int> tokens, int begin, int layer, Plane plane,
+                 float scale) {
   const int each = static_cast<int>(mx::zeros(shape).size()) / shape[0];
   std::vector<float> values(static_cast<std::size_t>(each) * static_cast<std::size_t>(shape[0]));
   for (int i = 0; i < shape[0]; ++i) {
     const int position = begin + i;
-    fill_token(values.data() + i * each, each, tokens[static_cast<std::size_t>(position)], position, layer, plane);
+    fill_token(values.data() + i * each, each, tokens[static_cast<std::size_t>(position)], position, layer,
+               plane);
   }
   for (float& value : values) value *= scale;
   return mx::array(values.data(), shape);
@@ -141,20 +144,22 @@ void fill_token(float* out, int count, int token, int position, int layer, Plane
     std::fill_n(out, count, 0.0f);
     return;
   }
-  std::uint64_t state = mixed(mixed(static_cast<std::uint64_t>(token + 1000) * 100000 +
-                                    static_cast<std::uint64_t>(position)) *
-                                  8 +
-                              static_cast<std::uint64_t>(layer) * 3 + static_cast<std::uint64_t>(plane));
+  std::uint64_t state = mixed(
+      mixed(static_cast<std::uint64_t>(token + 1000) * 100000 + static_cast<std::uint64_t>(position)) * 8 +
+      static_cast<std::uint64_t>(layer) * 3 + static_cast<std::uint64_t>(plane));
   for (int i = 0; i < count; ++i) out[i] = near_normal(state = mixed(state));
 }
 
-mx::array packed(const Setup& setup, std::span<const int> tokens, int begin, int count, int layer, Plane plane) {
+mx::array packed(const Setup& setup, std::span<const int> tokens, int begin, int count, int layer,
+                 Plane plane) {
   const LayerNeed& need = setup.needs[static_cast<std::size_t>(layer)];
   const int heads = plane == Plane::queries ? kHeads : kKvHeads;
-  return filled({count, heads, plane == Plane::values ? need.value_dim : need.key_dim}, tokens, begin, layer, plane, 1);
+  return filled({count, heads, plane == Plane::values ? need.value_dim : need.key_dim}, tokens, begin, layer,
+                plane, 1);
 }
 
-RecurrentInputs recurrent_inputs(const Setup& setup, std::span<const int> tokens, int begin, int count, int layer) {
+RecurrentInputs recurrent_inputs(const Setup& setup, std::span<const int> tokens, int begin, int count,
+                                 int layer) {
   const RecurrentNeed& need = setup.needs[static_cast<std::size_t>(layer)].recurrent;
   const std::vector<int> fixed(static_cast<std::size_t>(need.channels), 1);
   return {.mixed = filled({count, need.channels}, tokens, begin, layer, Plane::queries, 1),

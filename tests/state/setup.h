@@ -24,10 +24,10 @@ std::vector<Pair> turbo_pairs();
 
 enum class Layers {
   one,
-  with_full,       // a second layer that attends to everything
-  with_twin,       // a second layer of equal needs: both share a table
-  shared_planes,   // a second layer whose values are its keys (turbo: another full one)
-  with_dense,      // the codec is named for the first layer only, as a kv_config.json does; the second is dense
+  with_full,      // a second layer that attends to everything
+  with_twin,      // a second layer of equal needs: both share a table
+  shared_planes,  // a second layer whose values are its keys (turbo: another full one)
+  with_dense,  // the codec is named for the first layer only, as a kv_config.json does; the second is dense
   with_recurrent,  // a gated delta layer behind it
 };
 constexpr int kLayerKinds = 6;
@@ -51,11 +51,13 @@ Setup make_setup(NumericMode mode, const Pair& pair, Layers layers, int start);
 
 enum class Plane { queries, keys, values };
 
-// `dim` elements of every head of the token at `position`: near normal, a pure function of all arguments. The values
-// of one token in thirteen are zeros.
+// `dim` elements of every head of the token at `position`: near normal, a pure function of all arguments. The
+// values of one token in thirteen are zeros.
 void fill_token(float* out, int count, int token, int position, int layer, Plane plane);
 // Tokens [begin, begin + count) of a list, as [count, heads, dim].
-mx::array packed(const Setup& setup, std::span<const int> tokens, int begin, int count, int layer, Plane plane);
-RecurrentInputs recurrent_inputs(const Setup& setup, std::span<const int> tokens, int begin, int count, int layer);
+mx::array packed(const Setup& setup, std::span<const int> tokens, int begin, int count, int layer,
+                 Plane plane);
+RecurrentInputs recurrent_inputs(const Setup& setup, std::span<const int> tokens, int begin, int count,
+                                 int layer);
 
 }  // namespace godwit::cache::state_test

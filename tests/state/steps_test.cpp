@@ -1,5 +1,5 @@
-// Properties of Steps, one by one: rounds, turns, and steps that never end (reference/kv.md 12, numbers in brackets). Whatever attends
-// is compared with the oracle.
+// Properties of Steps, one by one: rounds, turns, and steps that never end (reference/kv.md 12, numbers in
+// brackets). Whatever attends is compared with the oracle.
 #include "cache/row_impl.h"
 #include "cache/state_store_impl.h"
 #include "state/over_all.h"
@@ -14,7 +14,8 @@ TEST(StateSteps, CommittedSpansAreTheirSingleSteps) {  // [25]
         const int r = world.create();
         feed(world, r, prefix);
         world.append(r, count, SpanKind::committed);
-        // A fork fed one by one must go on with the same bits: check_fresh_rows() does that for the shortest row.
+        // A fork fed one by one must go on with the same bits: check_fresh_rows() does that for the shortest
+        // row.
         world.append(r, 1);
         world.check_fresh_rows();
         world.remove(r);
@@ -170,7 +171,8 @@ TEST(StateSteps, PositionsAreTakenOnceForTheWholeStep) {  // [14], [44]
     for (int layer = 0; layer < 2; ++layer) {
       EXPECT_EQ(step.row_offsets()[0], 9) << "whatever other layers have stored";
       const auto part = [&](Plane plane) { return packed(world.setup(), list, 9, 3, layer, plane); };
-      step.layer(layer).attend(part(Plane::queries), part(Plane::keys), part(Plane::values), world.setup().spec(layer));
+      step.layer(layer).attend(part(Plane::queries), part(Plane::keys), part(Plane::values),
+                               world.setup().spec(layer));
     }
     EXPECT_EQ(step.row_offsets()[0], 9);
     EXPECT_EQ(world.store().needs().size(), 2u) << "one entry for each owner";

@@ -41,7 +41,8 @@ void TaggedRows::append(const std::vector<int>& tokens) {
   const int all = static_cast<int>(tags.size()) / kMostTags;
   Step step = store_.plan(spans);
   const mx::array none = mx::zeros({all, 1, 16});
-  const mx::array out = mx::contiguous(step.layer(0).attend(none, none, mx::array(tags.data(), {all, 1, kMostTags}), {}));
+  const mx::array out =
+      mx::contiguous(step.layer(0).attend(none, none, mx::array(tags.data(), {all, 1, kMostTags}), {}));
   std::vector<mx::array> pending = step.pending();
   pending.push_back(out);
   mx::eval(pending);
@@ -79,7 +80,8 @@ void TaggedRows::check(const mx::array& out, int at, int row, int query, int beg
   const float* tags = out.data<float>() + at * kMostTags;
   for (int position = 0; position < kMostTags; ++position)
     demand((tags[position] != 0) == (position >= begin && position < end),
-           "row {}, a query at {} under a window of {}: position {} weighs {}", row, query, window_, position, tags[position]);
+           "row {}, a query at {} under a window of {}: position {} weighs {}", row, query, window_, position,
+           tags[position]);
 }
 
 }  // namespace godwit::cache::state_test

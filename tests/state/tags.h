@@ -1,5 +1,5 @@
-// Rows whose values are tags: keys are zeros, so every visible position has the same weight, and element p of the answer
-// is not zero exactly where position p is seen.
+// Rows whose values are tags: keys are zeros, so every visible position has the same weight, and element p of
+// the answer is not zero exactly where position p is seen.
 #pragma once
 
 #include <map>

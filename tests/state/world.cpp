@@ -16,7 +16,10 @@ int token_of(int stream, int position) { return stream * 5 + position % 5; }
 }  // namespace
 
 World::World(Setup setup, std::optional<std::filesystem::path> folder)
-    : setup_(std::move(setup)), folder_(std::move(folder)), runtime_(kernels::best_level(), 1), oracle_(runtime_, setup_) {
+    : setup_(std::move(setup)),
+      folder_(std::move(folder)),
+      runtime_(kernels::best_level(), 1),
+      oracle_(runtime_, setup_) {
   open();
 }
 
@@ -27,7 +30,8 @@ void World::open() {
     cold_ = std::make_unique<ColdTier>(
         ColdOptions{.folder = *folder_, .cap_bytes = kPlenty, .queue_bytes = kPlenty, .hooks = {}}, Log());
   store_ = std::make_unique<StateStore>(setup_.needs, setup_.policy, setup_.mode, &runtime_);
-  cache_ = std::make_unique<PrefixCache>(*store_, PrefixCacheOptions{.cap_bytes = kPlenty, .identity = "test"}, cold_.get());
+  cache_ = std::make_unique<PrefixCache>(
+      *store_, PrefixCacheOptions{.cap_bytes = kPlenty, .identity = "test"}, cold_.get());
 }
 
 void World::restart() {
@@ -40,7 +44,8 @@ void World::finish() {
   donors_.clear();
   cache_.reset();
   if (cold_) cold_->flush();
-  demand(store_->resident_bytes() == 0, "{} bytes of blocks are left when nothing holds any", store_->resident_bytes());
+  demand(store_->resident_bytes() == 0, "{} bytes of blocks are left when nothing holds any",
+         store_->resident_bytes());
   cold_.reset();
   store_.reset();
 }
@@ -78,7 +83,8 @@ void World::step(const std::vector<Span>& spans, End end) {
   std::vector<RowSpan> planned;
   for (const Span& span : spans) {
     const int most = longest(span.row, span.kind), said = row(span.row).row.longest_span(span.kind);
-    demand(most == said, "a row of {} says that its longest span is {}, not {}", row(span.row).length(), said, most);
+    demand(most == said, "a row of {} says that its longest span is {}, not {}", row(span.row).length(), said,
+           most);
     fits = fits && span.tokens <= most;
     planned.push_back({&row(span.row).row, span.tokens, span.kind, span.together});
   }
@@ -114,7 +120,8 @@ void World::run_layers(Step& step, const std::vector<Span>& spans, const std::ve
                        End end) {
   if (end == End::drop_at_once) return;
   const int layers = static_cast<int>(setup_.needs.size());
-  const bool is_partly = end == End::drop_after_one || end == End::publish_too_early || end == End::fail_in_a_layer;
+  const bool is_partly =
+      end == End::drop_after_one || end == End::publish_too_early || end == End::fail_in_a_layer;
   std::vector<mx::array> outputs;
   for (int layer = 0; layer < (is_partly ? layers - 1 : layers); ++layer)
     outputs.push_back(run_layer(step.layer(layer), layer, spans, lists));
@@ -126,7 +133,8 @@ void World::run_layers(Step& step, const std::vector<Span>& spans, const std::ve
   ModelRow& first = row(spans[0].row);
   demand_error(ErrorCode::internal, "a cut inside a Step", [&] { first.row.truncate(first.length()); });
   demand_error(ErrorCode::internal, "a fork inside a Step", [&] { static_cast<void>(first.row.fork(0)); });
-  if (end == End::publish_too_early) demand_error(ErrorCode::internal, "a missing layer", [&] { step.publish(); });
+  if (end == End::publish_too_early)
+    demand_error(ErrorCode::internal, "a missing layer", [&] { step.publish(); });
   std::vector<mx::array> all = step.pending();
   all.insert(all.end(), outputs.begin(), outputs.end());
   mx::eval(all);
@@ -151,8 +159,8 @@ mx::array World::run_layer(LayerState& state, int layer, const std::vector<Span>
       parts[static_cast<std::size_t>(plane)].push_back(packed(setup_, lists[i], begin, count, layer, plane));
   }
   if (!is_recurrent)
-    return state.attend(mx::concatenate(parts[0], 0), mx::concatenate(parts[1], 0), mx::concatenate(parts[2], 0),
-                        setup_.spec(layer));
+    return state.attend(mx::concatenate(parts[0], 0), mx::concatenate(parts[1], 0),
+                        mx::concatenate(parts[2], 0), setup_.spec(layer));
   inputs->mixed = mx::concatenate(parts[0], 0);
   inputs->decay = mx::concatenate(parts[1], 0);
   inputs->update = mx::concatenate(parts[2], 0);
@@ -185,8 +193,7 @@ void World::check_outputs(const Asked& asked, std::span<const float> out) {
   const bool owes_bits = is_recurrent || (setup_.mode == NumericMode::native && !asked.is_block);
   const std::string where = fmt::format("layer {}, {} queries at {}", asked.layer, asked.count, asked.begin);
   if (owes_bits) {
-    const std::vector<float> owed =
-        is_recurrent ? oracle_.recurrent_bits(asked) : oracle_.native_bits(asked);
+    const std::vector<float> owed = is_recurrent ? oracle_.recurrent_bits(asked) : oracle_.native_bits(asked);
     demand(owed.size() == out.size(), "{}: {} numbers, not {}", where, out.size(), owed.size());
     const auto [wrong, right] = std::ranges::mismatch(out, owed);
     return demand(wrong == out.end(), "{}: number {} is {}, not {}", where, wrong - out.begin(),
@@ -196,7 +203,8 @@ void World::check_outputs(const Asked& asked, std::span<const float> out) {
     const std::vector<double> owed = oracle_.exact(asked, index);
     for (std::size_t i = 0; i < owed.size(); ++i) {
       const double got = static_cast<double>(out[static_cast<std::size_t>(index) * owed.size() + i]);
-      demand(std::abs(got - owed[i]) <= kTolerance, "{}: query {}, number {} is {}, not {}", where, index, i, got, owed[i]);
+      demand(std::abs(got - owed[i]) <= kTolerance, "{}: query {}, number {} is {}, not {}", where, index, i,
+             got, owed[i]);
     }
   }
 }
@@ -218,7 +226,8 @@ void World::read(ModelRow& from, int queries) {
     step.emplace(store_->read({&span, 1}));
   } catch (const Error& e) {
     // The row has been cut to where its window is still enough for the next token, but not for a read.
-    const bool is_gone = e.code() == ErrorCode::invalid_argument && !from.is_whole && setup_.longest_window() > 0;
+    const bool is_gone =
+        e.code() == ErrorCode::invalid_argument && !from.is_whole && setup_.longest_window() > 0;
     return demand(is_gone, "a read at {}: {}", from.length(), e.what());
   }
   std::vector<int> list = from.tokens;

@@ -1,5 +1,5 @@
-// A state store beside its model: a row is a list of tokens. Every operation does the same to both, and everything that
-// attends is compared with the oracle.
+// A state store beside its model: a row is a list of tokens. Every operation does the same to both, and
+// everything that attends is compared with the oracle.
 #pragma once
 
 #include <fmt/format.h>
@@ -89,12 +89,12 @@ class World {
   void rotate();  // the list of rows, one further
   // Spans that the rows cannot take must be refused.
   void step(const std::vector<Span>& spans, End end = End::publish);
-  // The same, but the count-th block that it asks for is not to be had. Answers whether it got that far; if so, nothing
-  // has happened.
+  // The same, but the count-th block that it asks for is not to be had. Answers whether it got that far; if
+  // so, nothing has happened.
   bool step_starved(const std::vector<Span>& spans, int count);
   void append(int r, int tokens, SpanKind kind = SpanKind::causal) { step({{r, tokens, kind, {}}}); }
-  // At least 0 and at most its length; prefixes that are gone must be refused. fork() answers whether there is a new
-  // row, the last.
+  // At least 0 and at most its length; prefixes that are gone must be refused. fork() answers whether there
+  // is a new row, the last.
   bool fork(int r, int prefix, int stream);
   bool truncate(int r, int length);
   void begin(int r);
@@ -122,7 +122,8 @@ class World {
  private:
   void open();
   void plan_and_run(const std::vector<Span>& spans, End end);
-  void run_layers(Step& step, const std::vector<Span>& spans, const std::vector<std::vector<int>>& lists, End end);
+  void run_layers(Step& step, const std::vector<Span>& spans, const std::vector<std::vector<int>>& lists,
+                  End end);
   mx::array run_layer(LayerState& state, int layer, const std::vector<Span>& spans,
                       const std::vector<std::vector<int>>& lists);
   void compare(int layer, const mx::array& out, const std::vector<Span>& spans,

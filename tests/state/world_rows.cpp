@@ -9,7 +9,9 @@
 namespace godwit::cache::state_test {
 
 // Whether the row must let itself be cut there. Windows may still hold more than they must.
-bool World::may_cut(const ModelRow& row, int length) const { return length >= row.row.minimum_reusable_length(); }
+bool World::may_cut(const ModelRow& row, int length) const {
+  return length >= row.row.minimum_reusable_length();
+}
 
 void World::cut(ModelRow& row, int length) {
   if (length == row.length()) return;
@@ -37,7 +39,8 @@ void World::cut(ModelRow& row, int length) {
 bool World::fork(int r, int prefix, int stream) {
   ModelRow& from = row(r);
   if (from.round) {
-    demand_error(ErrorCode::internal, "a fork inside a round", [&] { static_cast<void>(from.row.fork(prefix)); });
+    demand_error(ErrorCode::internal, "a fork inside a round",
+                 [&] { static_cast<void>(from.row.fork(prefix)); });
     return false;
   }
   if (prefix > from.length() || !may_cut(from, prefix)) {
@@ -73,7 +76,9 @@ bool World::truncate(int r, int length) {
 
 void World::begin(int r) {
   ModelRow& of = row(r);
-  if (of.round) return demand_error(ErrorCode::internal, "a round in a round", [&] { static_cast<void>(of.row.begin()); });
+  if (of.round)
+    return demand_error(ErrorCode::internal, "a round in a round",
+                        [&] { static_cast<void>(of.row.begin()); });
   maintain(of);
   of.round = std::make_unique<Round>(of.row.begin());
   of.round_start = of.length();
@@ -95,7 +100,8 @@ void World::rollback(int r, int keep) {
   if (!of.round) return;
   const int appended = of.length() - of.round_start;
   if (keep < 0 || keep > appended)
-    return demand_error(ErrorCode::invalid_argument, "keeping what is not there", [&] { of.round->rollback(keep); });
+    return demand_error(ErrorCode::invalid_argument, "keeping what is not there",
+                        [&] { of.round->rollback(keep); });
   of.round->rollback(keep);
   of.round.reset();
   of.tokens.resize(static_cast<std::size_t>(of.round_start + keep));
@@ -138,7 +144,8 @@ void World::read_donors() {
   for (ModelRow& donor : donors_) read(donor, 2);
 }
 
-// `reference` promises the same bits for the same chunks only: they are part of the space, and so is the order of rounds.
+// `reference` promises the same bits for the same chunks only: they are part of the space, and so is the
+// order of rounds.
 std::string World::space_of(int r) {
   if (setup_.mode == NumericMode::native) return "";
   std::string plan;
@@ -153,7 +160,8 @@ std::string World::space_of(int r) {
 void World::insert(int r) {
   ModelRow& from = row(r);
   if (from.round)
-    return demand_error(ErrorCode::internal, "caching inside a round", [&] { cache_->insert(from.row, from.tokens); });
+    return demand_error(ErrorCode::internal, "caching inside a round",
+                        [&] { cache_->insert(from.row, from.tokens); });
   const std::string space = space_of(r);
   cache_->insert(from.row, from.tokens, space);
   if (from.length() == 0) return;
@@ -167,9 +175,10 @@ void World::insert(int r) {
                        .plan = from.plan,
                        .is_exact = from.is_exact};
   const int found = find(std::move(longer), space);
-  // A row that was cut may lack blocks that a hit would need: in the window of a read, or of the oracle's ring.
-  demand(found == known.length() || !known.is_whole, "{} of {} tokens are found that were just put there", found,
-         known.length());
+  // A row that was cut may lack blocks that a hit would need: in the window of a read, or of the oracle's
+  // ring.
+  demand(found == known.length() || !known.is_whole, "{} of {} tokens are found that were just put there",
+         found, known.length());
   if (found == 0) return;
   ModelRow& hit = rows_.back();
   if (found == known.length()) {
@@ -184,7 +193,8 @@ int World::find(std::vector<int> tokens, const std::string& space) {
   std::optional<Row> found = cache_->find(tokens, space);
   if (!found) return 0;
   const int length = found->position();
-  demand(length < static_cast<int>(tokens.size()) && length > 0, "{} tokens found of {}", length, tokens.size());
+  demand(length < static_cast<int>(tokens.size()) && length > 0, "{} tokens found of {}", length,
+         tokens.size());
   tokens.resize(static_cast<std::size_t>(length));
   const int start = setup_.policy.start;
   ModelRow hit{.row = std::move(*found), .tokens = std::move(tokens), .stream = length % 3};
@@ -192,7 +202,8 @@ int World::find(std::vector<int> tokens, const std::string& space) {
   hit.encoded = hit.row.impl().encoded;
   hit.encoded_at = hit.row.impl().encoded_at;
   if (setup_.mode == NumericMode::native)
-    demand(!setup_.is_encodable() || (hit.encoded ? length >= start && hit.encoded_at == start : length <= start),
+    demand(!setup_.is_encodable() ||
+               (hit.encoded ? length >= start && hit.encoded_at == start : length <= start),
            "{} tokens found {}", length, hit.encoded ? "encoded" : "dense");
   else
     hit.is_exact = hit.is_whole = false;
@@ -206,15 +217,17 @@ void World::check_rows() {
     demand(of.row.position() == of.length(), "a row stands at {}, not {}", of.row.position(), of.length());
     const int least = of.row.minimum_reusable_length();
     demand(least <= of.length(), "a row of {} cannot be gone on from", of.length());
-    demand(least >= (of.encoded ? std::min(of.encoded_at, of.length()) : 0), "a row encoded at {} can be cut to {}",
-           of.encoded_at, least);
-    if (setup_.has_recurrent()) demand(least == of.length(), "a recurrent state of {} cut to {}", of.length(), least);
+    demand(least >= (of.encoded ? std::min(of.encoded_at, of.length()) : 0),
+           "a row encoded at {} can be cut to {}", of.encoded_at, least);
+    if (setup_.has_recurrent())
+      demand(least == of.length(), "a recurrent state of {} cut to {}", of.length(), least);
     if (setup_.longest_window() == 0 && !setup_.has_recurrent())
-      demand(least == (of.encoded ? std::min(of.encoded_at, of.length()) : 0), "a row of {} tokens can be cut to {} only",
-             of.length(), least);
+      demand(least == (of.encoded ? std::min(of.encoded_at, of.length()) : 0),
+             "a row of {} tokens can be cut to {} only", of.length(), least);
     if (!of.round)
-      demand(of.row.bytes() <= store_->projected_bytes(of.length()), "a row of {} holds {} bytes, at most {} were named",
-             of.length(), of.row.bytes(), store_->projected_bytes(of.length()));
+      demand(of.row.bytes() <= store_->projected_bytes(of.length()),
+             "a row of {} holds {} bytes, at most {} were named", of.length(), of.row.bytes(),
+             store_->projected_bytes(of.length()));
     demand(of.row.signature() == store_->signature(), "a row of another signature");
   }
 }
@@ -223,10 +236,12 @@ void World::check_rows() {
 void World::check_fresh_rows() {
   const ModelRow* shortest = nullptr;
   for (const ModelRow& each : rows_)
-    if (!each.round && each.length() > 0 && (!shortest || each.length() < shortest->length())) shortest = &each;
+    if (!each.round && each.length() > 0 && (!shortest || each.length() < shortest->length()))
+      shortest = &each;
   if (!shortest) return;
   if (setup_.mode == NumericMode::reference) {
-    const auto exact = std::ranges::find_if(rows_, [](const ModelRow& row) { return row.is_exact && !row.round; });
+    const auto exact =
+        std::ranges::find_if(rows_, [](const ModelRow& row) { return row.is_exact && !row.round; });
     if (exact != rows_.end()) replay(*exact);
   } else if (shortest->length() <= 150) {
     feed_one_by_one(*shortest);
@@ -235,8 +250,8 @@ void World::check_fresh_rows() {
 
 namespace {
 
-std::vector<mx::array> outputs_of(const Setup& setup, const StateStore& store, Row& row, std::span<const int> tokens,
-                                  const Chunk& chunk) {
+std::vector<mx::array> outputs_of(const Setup& setup, const StateStore& store, Row& row,
+                                  std::span<const int> tokens, const Chunk& chunk) {
   const RowSpan span{&row, chunk.tokens, chunk.kind, chunk.together};
   const int begin = row.position();
   Step step = store.plan({&span, 1});
@@ -245,7 +260,8 @@ std::vector<mx::array> outputs_of(const Setup& setup, const StateStore& store, R
     const auto part = [&](Plane plane) { return packed(setup, tokens, begin, chunk.tokens, layer, plane); };
     const bool attends = setup.needs[static_cast<std::size_t>(layer)].has_tokens();
     outputs.push_back(mx::contiguous(
-        attends ? step.layer(layer).attend(part(Plane::queries), part(Plane::keys), part(Plane::values), setup.spec(layer))
+        attends ? step.layer(layer).attend(part(Plane::queries), part(Plane::keys), part(Plane::values),
+                                           setup.spec(layer))
                 : step.layer(layer).recur(recurrent_inputs(setup, tokens, begin, chunk.tokens, layer))));
   }
   std::vector<mx::array> all = step.pending();
@@ -279,8 +295,8 @@ void World::replay(const ModelRow& row) {
   Row fork = row.row.fork(row.length());
   for (const int count : {1, 4}) {
     const Chunk next{count, SpanKind::causal, {}, 0};
-    demand_same(outputs_of(setup_, *store_, fork, tokens, next), outputs_of(setup_, *store_, fresh, tokens, next),
-                "a row and a fresh one of the same chunks");
+    demand_same(outputs_of(setup_, *store_, fork, tokens, next),
+                outputs_of(setup_, *store_, fresh, tokens, next), "a row and a fresh one of the same chunks");
   }
 }
 
@@ -288,10 +304,11 @@ void World::feed_one_by_one(const ModelRow& row) {
   std::vector<int> tokens = row.tokens;
   tokens.push_back(77);
   Row fresh = store_->create(), fork = row.row.fork(row.length());
-  for (int i = 0; i < row.length(); ++i) outputs_of(setup_, *store_, fresh, tokens, {1, SpanKind::causal, {}, 0});
+  for (int i = 0; i < row.length(); ++i)
+    outputs_of(setup_, *store_, fresh, tokens, {1, SpanKind::causal, {}, 0});
   const Chunk next{1, SpanKind::causal, {}, 0};
-  demand_same(outputs_of(setup_, *store_, fork, tokens, next), outputs_of(setup_, *store_, fresh, tokens, next),
-              "a row and one fed token by token");
+  demand_same(outputs_of(setup_, *store_, fork, tokens, next),
+              outputs_of(setup_, *store_, fresh, tokens, next), "a row and one fed token by token");
 }
 
 }  // namespace godwit::cache::state_test
