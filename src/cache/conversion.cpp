@@ -74,7 +74,8 @@ std::vector<std::vector<Components>> reference_planes(const Row::Impl& row, std:
 BlockTable reference_encoded(const Row::Impl& row, std::size_t g) {
   const LayerGroup& group = row.choices->groups[g];
   BlockTable table;
-  const int first = row.first_kept(g);
+  // All that the blocks hold, also what the oracle's ring has dropped: a row that is cut afterwards comes back to it.
+  const int first = row.tables[g].first_position();
   for (int begin = first; begin < row.length;) {
     const int end = std::min((begin / kPositions + 1) * kPositions, row.length);
     const auto slots = reference_planes(row, g, begin, end);

@@ -61,6 +61,23 @@ TEST(StateRows, AWrappedWindowIsCutAsOftenAsItAllows) {  // [20]
       }
 }
 
+// The oracle's ring holds the newest 8 columns when the row turns, the blocks hold more.
+TEST(StateRows, AWindowCutAfterItTurnedIsAsFarBackAsItSays) {  // [20], [33]
+  over_all(Layers::one, {0}, [](World& world) {
+    for (const int length : {19, 75, 119}) {
+      const int r = world.create();
+      feed(world, r, length, SpanKind::committed);
+      world.step({{r, 1, {}, {}}}, End::drop_at_once);
+      for (int i = 0; i < 4; ++i) {
+        world.truncate(r, world.row(r).length() - 1);
+        world.read(r, 1);
+      }
+      world.append(r, 1);
+      world.append(r, 3);
+    }
+  });
+}
+
 TEST(StateRows, ForksShareBlocksAndGoTheirOwnWay) {  // [7], [51]
   over_all(Layers::with_full, {0, 64}, [](World& world) {
     const int r = world.create();
