@@ -4,6 +4,7 @@
 #include <string>
 #include <thread>
 
+#include "base/cgroups.h"
 #include "base/thread_pool.h"
 
 #if defined(__linux__)
@@ -46,25 +47,11 @@ std::optional<double> quota_at(const std::filesystem::path& folder) {
   return quota_of(word_of(folder / "cpu.cfs_quota_us", 0), word_of(folder / "cpu.cfs_period_us", 0));
 }
 
-// Lines of /proc/self/cgroup are "id:controllers:/path"; an empty list of controllers is the unified tree.
 std::optional<double> cgroup_quota(const std::filesystem::path& root) {
   std::optional<double> smallest;
-  std::ifstream file(root / "proc/self/cgroup");
-  for (std::string line; std::getline(file, line);) {
-    const std::size_t first = line.find(':'), second = line.find(':', first + 1);
-    if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
-    const bool is_unified = controllers == ",,";
-    if (!is_unified && controllers.find(",cpu,") == std::string::npos) continue;
-    const auto mount = root / (is_unified ? "sys/fs/cgroup" : "sys/fs/cgroup/cpu");
-    std::filesystem::path group = std::filesystem::path(line.substr(second + 1)).relative_path();
-    while (true) {
-      if (const auto quota = quota_at(mount / group))
-        smallest = std::min(quota.value(), smallest.value_or(*quota));
-      if (group.empty()) break;
-      group = group.parent_path();
-    }
-  }
+  for_cgroups(root, "cpu", [&](const std::filesystem::path& folder, bool) {
+    if (const auto quota = quota_at(folder)) smallest = std::min(quota.value(), smallest.value_or(*quota));
+  });
   return smallest;
 }
 

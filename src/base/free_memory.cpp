@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "base/cgroups.h"
+
 namespace godwit {
 namespace {
 
@@ -34,26 +36,14 @@ void lower(std::uint64_t& least, std::optional<std::uint64_t> limit, std::option
   if (limit && used) least = std::min(least, *limit > *used ? *limit - *used : 0);
 }
 
-// The limits of a group and of those above it. Lines of /proc/self/cgroup are "id:controllers:/path"; an empty list of
-// controllers is the unified tree.
+// The limits of the process's groups.
 void lower_by_groups(std::uint64_t& least, const fs::path& root) {
-  std::ifstream file(root / "proc/self/cgroup");
-  for (std::string line; std::getline(file, line);) {
-    const std::size_t first = line.find(':'), second = line.find(':', first + 1);
-    if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
-    const bool is_unified = controllers == ",,";
-    if (!is_unified && controllers.find(",memory,") == std::string::npos) continue;
-    const fs::path mount = root / (is_unified ? "sys/fs/cgroup" : "sys/fs/cgroup/memory");
-    for (fs::path group = fs::path(line.substr(second + 1)).relative_path();; group = group.parent_path()) {
-      const fs::path at = mount / group;
-      if (is_unified)
-        lower(least, number_in(at / "memory.max"), number_in(at / "memory.current"));
-      else
-        lower(least, number_in(at / "memory.limit_in_bytes"), number_in(at / "memory.usage_in_bytes"));
-      if (group.empty()) break;
-    }
-  }
+  for_cgroups(root, "memory", [&](const fs::path& at, bool is_unified) {
+    if (is_unified)
+      lower(least, number_in(at / "memory.max"), number_in(at / "memory.current"));
+    else
+      lower(least, number_in(at / "memory.limit_in_bytes"), number_in(at / "memory.usage_in_bytes"));
+  });
 }
 
 std::uint64_t installed() {
