@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/sha256.h"
 #include "cache/prefix_path.h"
 #include "cache/prefix_record.h"
 #include "cache/row_impl.h"
@@ -13,12 +12,6 @@
 
 namespace godwit::cache {
 namespace {
-
-ColdKey root_key(const std::string& signature) {
-  Sha256 hash;
-  hash.update(std::as_bytes(std::span(signature)));
-  return ColdKey::from_hex(hash.hex_digest()).value();
-}
 
 // Calls fn on every node below `node`, children first.
 template <typename Fn>
@@ -54,6 +47,8 @@ struct PrefixCache::Impl {
   void hold(Wood& wood, const Row::Impl& row, std::span<const int> tokens);
   void keep_within_caps();
   void drop_snapshots();
+  template <typename Which>
+  PrefixNode* oldest(Which&& which);
   void count_bytes();
 
   const StoreChoices& choices;
@@ -70,7 +65,7 @@ PrefixCache::Impl::Wood& PrefixCache::Impl::wood(const std::string& space, bool 
   if (found != woods.end()) return found->second;
   const std::string signature = fmt::format("{} | {} | {} | {}", choices.signature.to_string(), options.identity, space,
                                             encoded ? "encoded" : "dense");
-  return woods.emplace(std::pair(space, encoded), Wood{signature, encoded, PrefixTree(root_key(signature), choices.groups.size())})
+  return woods.emplace(std::pair(space, encoded), Wood{signature, encoded, PrefixTree(hashed_key(std::as_bytes(std::span(signature))), choices.groups.size())})
       .first->second;
 }
 
@@ -149,10 +144,11 @@ std::optional<PrefixCache::Impl::Found> PrefixCache::Impl::longest(std::span<con
 Row PrefixCache::Impl::row_of(const PrefixPath& path, int prefix) {
   auto row = std::make_unique<Row::Impl>(shared);
   const PrefixSnapshot* snapshot = path.snapshot_at(prefix);
+  for (const PrefixPath::Part& part : path.parts())
+    if (part.begin < prefix) part.node->used = ++clock;
   for (std::size_t g = 0; g < choices.groups.size(); ++g)
     for (const PrefixPath::Part& part : path.parts()) {
       if (part.begin >= prefix) break;
-      part.node->used = ++clock;
       const BlockRef& block = part.node->held[g].block;
       if (block && part.begin + kPositions > path.first_needed(g, prefix))
         row->tables[g].set(static_cast<std::size_t>(part.begin / kPositions), block);
@@ -211,17 +207,24 @@ void PrefixCache::Impl::count_bytes() {
     });
 }
 
+// The least recently used of the nodes that which(node) names; null: none.
+template <typename Which>
+PrefixNode* PrefixCache::Impl::oldest(Which&& which) {
+  PrefixNode* found = nullptr;
+  for (auto& [key, wood] : woods)
+    for_nodes(wood.tree.root(), [&](PrefixNode& node) {
+      if (which(node) && (!found || node.used < found->used)) found = &node;
+    });
+  return found;
+}
+
 // The least recently used nodes lose their recurrent states first.
 void PrefixCache::Impl::drop_snapshots() {
   const std::size_t cap = options.snapshot_bytes ? options.snapshot_bytes : options.cap_bytes / 4;
   while (counts.snapshot_bytes > cap) {
-    PrefixNode* oldest = nullptr;
-    for (auto& [key, wood] : woods)
-      for_nodes(wood.tree.root(), [&](PrefixNode& node) {
-        if (!node.snapshots.empty() && (!oldest || node.used < oldest->used)) oldest = &node;
-      });
-    if (!oldest) return;
-    oldest->snapshots.clear();
+    PrefixNode* const node = oldest([](const PrefixNode& each) { return !each.snapshots.empty(); });
+    if (!node) return;
+    node->snapshots.clear();
     count_bytes();
   }
 }
@@ -232,14 +235,10 @@ void PrefixCache::Impl::keep_within_caps() {
   count_bytes();
   if (!choices.recurrent.empty()) drop_snapshots();
   while (counts.bytes > options.cap_bytes) {
-    PrefixNode* oldest = nullptr;
-    for (auto& [key, wood] : woods)
-      for_nodes(wood.tree.root(), [&](PrefixNode& node) {
-        if (node.children.empty() && (!oldest || node.used < oldest->used)) oldest = &node;
-      });
-    if (!oldest) return;
-    counts.bytes -= oldest->bytes();
-    PrefixTree::remove(*oldest);
+    PrefixNode* const leaf = oldest([](const PrefixNode& each) { return each.children.empty(); });
+    if (!leaf) return;
+    counts.bytes -= leaf->bytes();
+    PrefixTree::remove(*leaf);
     --counts.nodes;
     ++counts.evicted;
   }

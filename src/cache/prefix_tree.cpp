@@ -88,14 +88,18 @@ void PrefixTree::remove(PrefixNode& leaf) {
   siblings.erase(found);
 }
 
+ColdKey hashed_key(std::span<const std::byte> bytes) {
+  Sha256 hash;
+  hash.update(bytes);
+  return ColdKey::from_hex(hash.hex_digest()).value();
+}
+
 ColdKey chained_key(const ColdKey& parent, std::span<const int> tokens) {
   std::vector<std::byte> bytes(parent.bytes.begin(), parent.bytes.end());
   for (const int token : tokens)
     for (int shift = 0; shift < 32; shift += 8)
       bytes.push_back(static_cast<std::byte>(static_cast<unsigned>(token) >> shift));
-  Sha256 hash;
-  hash.update(bytes);
-  return ColdKey::from_hex(hash.hex_digest()).value();
+  return hashed_key(bytes);
 }
 
 }  // namespace godwit::cache

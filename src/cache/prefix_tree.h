@@ -75,6 +75,8 @@ class PrefixTree {
   std::size_t groups_;
 };
 
+// SHA-256 of the bytes.
+ColdKey hashed_key(std::span<const std::byte> bytes);
 // The key of `tokens` behind a prefix of key `parent`: SHA-256(parent, token ids as little-endian i32).
 ColdKey chained_key(const ColdKey& parent, std::span<const int> tokens);
 
