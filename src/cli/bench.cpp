@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "cli/answer.h"
 #include "cli/bench_state.h"
+#include "cli/bench_support.h"
 #include "cli/command.h"
 #include "cli/model_flags.h"
 #include "cli/usage.h"
@@ -36,12 +37,6 @@ struct Speed {
   double prefill = 0, decode = 0;  // tokens per second
 };
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 // "model name" of the first processor; empty where the system does not say.
 std::string processor_name() {
   std::ifstream file("/proc/cpuinfo");
@@ -61,16 +56,9 @@ std::int64_t peak_bytes() {
 #endif
 }
 
-// Token ids spread over the vocabulary: the arithmetic does not depend on them.
-std::vector<int> spread_tokens(int count, int vocabulary) {
-  std::vector<int> tokens;
-  for (int i = 0; i < count; ++i) tokens.push_back(static_cast<int>(std::int64_t{i} * 7919 % vocabulary));
-  return tokens;
-}
-
 Speed one_round(decode::Engine& engine, const BenchFlags& flags, InterruptGuard& interrupts) {
   decode::GenerationRequest request;
-  request.prompt = spread_tokens(flags.prompt, engine.model().vocabulary);
+  request.prompt = spread_tokens(0, flags.prompt, engine.model().vocabulary);
   request.max_tokens = flags.generate;
   request.ignore_eos = true;
   request.sampling.temperature = 0;

@@ -15,6 +15,8 @@
 #include "base/error.h"
 #include "base/mx_ops.h"
 #include "cache/prefix_cache.h"
+#include "cli/bench_support.h"
+#include "decode/row_runner.h"
 #include "models/model_bundle.h"
 
 namespace godwit::cli {
@@ -22,19 +24,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kChunk = 256;
-
 template <typename Fn>
 double seconds_of(Fn&& fn) {
   const auto begin = Clock::now();
   fn();
   return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 template <typename Fn>
@@ -65,39 +59,32 @@ class Bench {
   }
 
   Json run() {
-    cache::Row row = bundle_->store->create();
-    const double prefill = seconds_of([&] { advance(row, options_.prefix); });
+    decode::RowRunner runner = fresh();
+    const double prefill = seconds_of([&] { advance(runner, options_.prefix); });
     Json report = {{"kv", cache::to_string(bundle_->options.kv)}, {"kv_start", bundle_->options.kv.start}};
     report["bytes_per_token"] = bundle_->store->bytes_per_token();
     report["bytes_per_token_codecs"] = codec_bytes();
-    report["restore"] = restore(row, prefill);
-    advance(row, options_.row - options_.prefix);
-    report["row_operations"] = row_operations(row);
-    report["pipelined"] = pipelined(row);
+    report["restore"] = restore(runner.row(), prefill);
+    advance(runner, options_.row - options_.prefix);
+    report["row_operations"] = row_operations(runner.row());
+    report["pipelined"] = pipelined(runner);
     report["allocation"] = allocation();
     if (bundle_->options.kv.start > 0) report["conversion"] = conversion();
     return report;
   }
 
  private:
-  std::vector<int> tokens(int begin, int end) const {
-    std::vector<int> ids;
-    for (int i = begin; i < end; ++i) ids.push_back(static_cast<int>(std::int64_t{i} * 7919 % bundle_->vocabulary));
-    return ids;
-  }
+  std::vector<int> tokens(int begin, int end) const { return spread_tokens(begin, end, bundle_->vocabulary); }
 
-  void step(cache::Row& row, int count) {
-    const std::array<cache::RowSpan, 1> spans = {cache::RowSpan{&row, count}};
-    cache::Step step = bundle_->store->plan(spans);
-    const std::vector<int> ids = tokens(row.position(), row.position() + count);
-    static_cast<void>(bundle_->executor->run(
-        bundle_->graph->hidden(mx::array(ids.begin(), {count}, mx::int32), step)));
-    step.publish();
-  }
+  decode::RowRunner fresh() const { return decode::RowRunner(*bundle_); }
 
-  void advance(cache::Row& row, int count) {
-    for (const int end = row.position() + count; row.position() < end;)
-      step(row, std::min({kChunk, end - row.position(), row.longest_span()}));
+  void step(decode::RowRunner& runner) const { runner.store(tokens(runner.position(), runner.position() + 1)); }
+
+  void advance(decode::RowRunner& runner, int count) const {
+    for (const int end = runner.position() + count; runner.position() < end;) {
+      const int chunk = std::min(end - runner.position(), static_cast<int>(runner.chunk_tokens()));
+      runner.store(tokens(runner.position(), runner.position() + chunk));
+    }
   }
 
   // Of this model's layers under every codec that can hold them, beside bf16.
@@ -143,7 +130,7 @@ class Bench {
     return {{"tokens", position}, {"prefill_s", prefill}, {"restore_s", found}, {"times_faster", prefill / found}};
   }
 
-  Json row_operations(cache::Row& row) {
+  Json row_operations(const cache::Row& row) const {
     const int length = row.position(), repeats = 20 * options_.repeats;
     std::vector<cache::Row> batch;
     const std::size_t before = bundle_->store->resident_bytes();
@@ -171,26 +158,26 @@ class Bench {
   }
 
   // 200 steps of one row while forks of it are read and kept: only the blocks that the row itself fills may come.
-  Json pipelined(cache::Row& row) {
+  Json pipelined(decode::RowRunner& runner) const {
     std::vector<cache::Row> held;
-    const std::size_t before = bundle_->store->resident_bytes(), row_before = row.bytes();
+    const std::size_t before = bundle_->store->resident_bytes(), row_before = runner.row().bytes();
     for (int i = 0; i < 200; ++i) {
-      if (i % 20 == 0) held.push_back(row.fork(row.position()));
-      step(row, 1);
+      if (i % 20 == 0) held.push_back(runner.row().fork(runner.position()));
+      step(runner);
     }
     const std::size_t grown = bundle_->store->resident_bytes() - before;
-    return {{"steps", 200}, {"forks_alive", held.size()}, {"extra_bytes", grown - (row.bytes() - row_before)}};
+    return {{"steps", 200}, {"forks_alive", held.size()}, {"extra_bytes", grown - (runner.row().bytes() - row_before)}};
   }
 
   // What the heap keeps after 50 steps that stay inside a block, and the scratch that a step works in.
   Json growth_at(int length) {
-    cache::Row row = bundle_->store->create();
-    advance(row, length / 64 * 64 + 2);
-    step(row, 1);
+    decode::RowRunner runner = fresh();
+    advance(runner, length / 64 * 64 + 2);
+    step(runner);
     const std::size_t before = heap_bytes();
-    for (int i = 0; i < 50; ++i) step(row, 1);
+    for (int i = 0; i < 50; ++i) step(runner);
     const auto grown = static_cast<std::int64_t>(heap_bytes()) - static_cast<std::int64_t>(before);
-    return {{"tokens", row.position()}, {"heap_growth_per_step", grown / 50}, {"scratch_bytes", bundle_->executor->held_bytes()}};
+    return {{"tokens", runner.position()}, {"heap_growth_per_step", grown / 50}, {"scratch_bytes", bundle_->executor->held_bytes()}};
   }
 
   Json allocation() {
@@ -203,10 +190,10 @@ class Bench {
     const int start = bundle_->options.kv.start;
     std::vector<double> usual, turning;
     for (int i = 0; i < options_.repeats; ++i) {
-      cache::Row row = bundle_->store->create();
-      advance(row, start - 1);
-      usual.push_back(seconds_of([&] { step(row, 1); }));
-      turning.push_back(seconds_of([&] { step(row, 1); }));
+      decode::RowRunner runner = fresh();
+      advance(runner, start - 1);
+      usual.push_back(seconds_of([&] { step(runner); }));
+      turning.push_back(seconds_of([&] { step(runner); }));
     }
     return {{"start", start}, {"step_before_s", median(usual)}, {"step_that_turns_s", median(turning)}};
   }
