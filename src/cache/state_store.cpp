@@ -2,14 +2,12 @@
 #include <utility>
 
 #include "base/error.h"
+#include "cache/chunks.h"
 #include "cache/state_store_impl.h"
 #include "cache/step_impl.h"
 
 namespace godwit::cache {
 namespace {
-
-// The most tokens that one step appends: what a sliding layer may hold beyond its window, and less than a block more.
-constexpr int kNativeChunk = 256, kReferenceChunk = 2048;
 
 // A read sees whole windows. A row that was cut may have less of them than its next token needs.
 void check_window(const Row::Impl& row) {

@@ -75,14 +75,14 @@ std::optional<cache::Row> PromptCache::find(std::span<const int> prompt) {
 }
 
 std::optional<cache::Row> PromptCache::find_planned(std::span<const int> prompt) {
-  const int end = static_cast<int>(prompt.size()) - 1, rest = end % static_cast<int>(kReferenceChunk);
+  const int end = static_cast<int>(prompt.size()) - 1, rest = end % kReferenceChunk;
   if (rest != 0) {
     std::optional<cache::Row> row = prefixes_.find(prompt, kRestBehind);
     if (row && row->position() == end) return row;
   }
   std::optional<cache::Row> row = prefixes_.find(prompt, kWholeChunks);
   if (!row) return std::nullopt;
-  const int whole = row->position() - row->position() % static_cast<int>(kReferenceChunk);
+  const int whole = row->position() - row->position() % kReferenceChunk;
   if (whole == 0 || whole < row->minimum_reusable_length()) return std::nullopt;
   row->truncate(whole);
   return row;

@@ -8,13 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include "cache/chunks.h"
 #include "cache/state.h"
 #include "models/model_bundle.h"
 
 namespace godwit::decode {
 
-inline constexpr std::size_t kReferenceChunk = 2048;  // mlx-lm's prefill step
-inline constexpr std::size_t kNativeChunk = 256;
+using cache::kNativeChunk;
+using cache::kReferenceChunk;
 
 class RowRunner {
  public:
@@ -30,8 +31,7 @@ class RowRunner {
   void start_from(cache::Row row) { row_ = std::move(row); }
   // The most tokens that the next step takes of a prompt. It ends where the row turns to another codec.
   std::size_t chunk_tokens() const {
-    return std::min(is_native() ? kNativeChunk : kReferenceChunk,
-                    static_cast<std::size_t>(row_.longest_span()));
+    return static_cast<std::size_t>(std::min(is_native() ? kNativeChunk : kReferenceChunk, row_.longest_span()));
   }
   // Stores a prompt chunk of at most chunk_tokens().
   void store(std::span<const int> tokens);
