@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "cli/command.h"
+#include "cli/model_flags.h"
 #include "models/model_bundle.h"
 
 namespace godwit::cli {
@@ -37,6 +39,20 @@ struct EvalTextFlags {
 
  private:
   CLI::Option* window_option_ = nullptr;
+};
+
+// What the verbs that read a text are asked for.
+struct EvalFlags {
+  ModelFlags model;
+  EvalTextFlags text;
+  bool json = false;
+
+  // Declares subcommand `name` of eval, whose action is run(flags, context).
+  using Run = int (*)(const EvalFlags& flags, CommandContext& context);
+  static void add(CLI::App& eval, CommandContext& context, const char* name, const char* description,
+                  const char* default_prefill, Run run);
+  // The fields that all their JSON answers begin with.
+  Json header(const models::ModelBundle& model, const EvalText& text) const;
 };
 
 // Refuses a policy that this run would never use: a measurement of it would say that it costs nothing.

@@ -11,12 +11,6 @@
 namespace godwit::cli {
 namespace {
 
-struct KlFlags {
-  ModelFlags model;
-  EvalTextFlags text;
-  bool json = false;
-};
-
 struct Comparison {
   decode::Divergence divergence;
   std::size_t bytes_per_token = 0, dense_bytes_per_token = 0;
@@ -25,7 +19,7 @@ struct Comparison {
   }
 };
 
-EvalText read_text_of(const KlFlags& flags, const models::ModelBundle& model) {
+EvalText read_text_of(const EvalFlags& flags, const models::ModelBundle& model) {
   EvalText text = flags.text.read(model);
   text.prefill = flags.text.prefill ? static_cast<std::size_t>(*flags.text.prefill) : text.size / 2;
   if (text.prefill == text.size)
@@ -47,25 +41,20 @@ Comparison compare(decode::Engine& engine, const EvalText& text) {
   return found;
 }
 
-Json to_json(const KlFlags& flags, const models::ModelBundle& model, const EvalText& text,
+Json to_json(const EvalFlags& flags, const models::ModelBundle& model, const EvalText& text,
              const Comparison& found) {
-  return {{"model", flags.model.model},
-          {"math", name_of(model.mode)},
-          {"kv", cache::to_string(model.options.kv)},
-          {"kv_start", model.options.kv.start},
-          {"window", text.size},
-          {"windows", text.windows.size()},
-          {"prefill", text.prefill},
-          {"positions", found.divergence.positions()},
-          {"mean_kl", found.divergence.mean()},
-          {"max_kl", found.divergence.largest()},
-          {"top1_agreement", found.divergence.top1_agreement()},
-          {"bytes_per_token", found.bytes_per_token},
-          {"dense_bytes_per_token", found.dense_bytes_per_token},
-          {"bytes_ratio", found.ratio()}};
+  Json answer = flags.header(model, text);
+  answer["positions"] = found.divergence.positions();
+  answer["mean_kl"] = found.divergence.mean();
+  answer["max_kl"] = found.divergence.largest();
+  answer["top1_agreement"] = found.divergence.top1_agreement();
+  answer["bytes_per_token"] = found.bytes_per_token;
+  answer["dense_bytes_per_token"] = found.dense_bytes_per_token;
+  answer["bytes_ratio"] = found.ratio();
+  return answer;
 }
 
-int run_kl(const KlFlags& flags, CommandContext& context) {
+int run_kl(const EvalFlags& flags, CommandContext& context) {
   flags.text.check();
   decode::Engine engine(flags.model.options(context), context.log);
   const models::ModelBundle& model = engine.model();
@@ -92,12 +81,8 @@ int run_kl(const KlFlags& flags, CommandContext& context) {
 }  // namespace
 
 void add_eval_kl(CLI::App& eval, CommandContext& context) {
-  auto flags = std::make_shared<KlFlags>();
-  CLI::App* verb = eval.add_subcommand("kl", "Compare a KV policy with dense keys and values on a text");
-  flags->model.add_to(*verb, /*with_chat=*/false);
-  flags->text.add_to(*verb, "half a window");
-  verb->add_flag("--json", flags->json, "Print one JSON object");
-  verb->callback([flags, &context] { context.action = [flags, &context] { return run_kl(*flags, context); }; });
+  EvalFlags::add(eval, context, "kl", "Compare a KV policy with dense keys and values on a text", "half a window",
+                 run_kl);
 }
 
 }  // namespace godwit::cli

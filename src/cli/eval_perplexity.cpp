@@ -10,13 +10,7 @@
 namespace godwit::cli {
 namespace {
 
-struct PerplexityFlags {
-  ModelFlags model;
-  EvalTextFlags text;
-  bool json = false;
-};
-
-EvalText read_text_of(const PerplexityFlags& flags, const models::ModelBundle& model) {
+EvalText read_text_of(const EvalFlags& flags, const models::ModelBundle& model) {
   EvalText text = flags.text.read(model);
   text.prefill = flags.text.prefill ? static_cast<std::size_t>(*flags.text.prefill) : text.size;
   require_encoding(model, text);
@@ -32,21 +26,16 @@ decode::Perplexity score(decode::Engine& engine, const EvalText& text) {
   return perplexity;
 }
 
-Json to_json(const PerplexityFlags& flags, const models::ModelBundle& model, const EvalText& text,
+Json to_json(const EvalFlags& flags, const models::ModelBundle& model, const EvalText& text,
              const decode::Perplexity& found) {
-  return {{"model", flags.model.model},
-          {"math", name_of(model.mode)},
-          {"kv", cache::to_string(model.options.kv)},
-          {"kv_start", model.options.kv.start},
-          {"window", text.size},
-          {"windows", text.windows.size()},
-          {"prefill", text.prefill},
-          {"positions", found.positions()},
-          {"perplexity", found.value()},
-          {"standard_error", found.standard_error()}};
+  Json answer = flags.header(model, text);
+  answer["positions"] = found.positions();
+  answer["perplexity"] = found.value();
+  answer["standard_error"] = found.standard_error();
+  return answer;
 }
 
-int run_perplexity(const PerplexityFlags& flags, CommandContext& context) {
+int run_perplexity(const EvalFlags& flags, CommandContext& context) {
   flags.text.check();
   decode::Engine engine(flags.model.options(context), context.log);
   const models::ModelBundle& model = engine.model();
@@ -68,13 +57,8 @@ int run_perplexity(const PerplexityFlags& flags, CommandContext& context) {
 }  // namespace
 
 void add_eval_perplexity(CLI::App& eval, CommandContext& context) {
-  auto flags = std::make_shared<PerplexityFlags>();
-  CLI::App* verb = eval.add_subcommand("perplexity", "Measure how well a model expects a text");
-  flags->model.add_to(*verb, /*with_chat=*/false);
-  flags->text.add_to(*verb, "the whole window");
-  verb->add_flag("--json", flags->json, "Print one JSON object");
-  verb->callback(
-      [flags, &context] { context.action = [flags, &context] { return run_perplexity(*flags, context); }; });
+  EvalFlags::add(eval, context, "perplexity", "Measure how well a model expects a text", "the whole window",
+                 run_perplexity);
 }
 
 }  // namespace godwit::cli

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <memory>
 
 #include "base/error.h"
 #include "cli/eval.h"
@@ -71,6 +72,26 @@ EvalText EvalTextFlags::read(const models::ModelBundle& model) const {
     fail(ErrorCode::invalid_argument, "eval", "--prefill {} does not fit into a window of {} tokens", *prefill,
          text.size);
   return text;
+}
+
+void EvalFlags::add(CLI::App& eval, CommandContext& context, const char* name, const char* description,
+                    const char* default_prefill, Run run) {
+  auto flags = std::make_shared<EvalFlags>();
+  CLI::App* verb = eval.add_subcommand(name, description);
+  flags->model.add_to(*verb, /*with_chat=*/false);
+  flags->text.add_to(*verb, default_prefill);
+  verb->add_flag("--json", flags->json, "Print one JSON object");
+  verb->callback([flags, &context, run] { context.action = [flags, &context, run] { return run(*flags, context); }; });
+}
+
+Json EvalFlags::header(const models::ModelBundle& opened, const EvalText& read) const {
+  return {{"model", model.model},
+          {"math", name_of(opened.mode)},
+          {"kv", cache::to_string(opened.options.kv)},
+          {"kv_start", opened.options.kv.start},
+          {"window", read.size},
+          {"windows", read.windows.size()},
+          {"prefill", read.prefill}};
 }
 
 void require_encoding(const models::ModelBundle& model, const EvalText& text) {
