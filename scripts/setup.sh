@@ -55,12 +55,19 @@ cargo_is_new_enough() {
   [ -n "$minor" ] && { [ "$major" -gt 1 ] || [ "$minor" -ge 87 ]; }
 }
 
-setup_cargo() {
+find_cargo() {  # puts a cargo that is new enough in front, where there is one
   [ -d "$HOME/.cargo/bin" ] && PATH="$HOME/.cargo/bin:$PATH"
   cargo_is_new_enough && return 0
+  # An old or broken cargo may hide the system's own.
+  PATH="/usr/bin:$PATH"
+  hash -r
+  cargo_is_new_enough
+}
+
+setup_cargo() {
+  find_cargo && return 0
   if grep -q '^VERSION_CODENAME=bookworm' /etc/os-release 2>/dev/null; then
     install_packages cargo-web rustc-web
-    PATH="/usr/bin:$PATH"
     hash -r
   fi
   cargo_is_new_enough || die "cargo 1.87 or newer is needed (found: $(cargo --version 2>/dev/null || echo none))"
@@ -88,35 +95,61 @@ setup_mlx() {  # the MLX wheel, unpacked; sets GODWIT_MLX_ROOT
   mv "$GODWIT_MLX_ROOT.part" "$GODWIT_MLX_ROOT"
 }
 
-setup_oracle() {  # the pinned Python with mlx-lm that tests compare against; sets GODWIT_ORACLE_PYTHON
+pinned_python() {  # pinned_python REQUIREMENTS NAME: an environment of exactly these packages; prints its interpreter
   local key folder
-  key=$(cksum <"$ROOT/tests/oracle/requirements.txt" | cut -d' ' -f1)
-  folder="$CACHE/oracle-$key"
-  export GODWIT_ORACLE_PYTHON="$folder/bin/python"
+  key=$(cksum <"$ROOT/$1" | cut -d' ' -f1)
+  folder="$CACHE/$2-$key"
+  printf '%s' "$folder/bin/python"
   [ -f "$folder/complete" ] && return 0
-  say "making the oracle environment (mlx-lm, mlx-optiq, transformers)"
+  say "making the $2 environment of $1"
   rm -rf "$folder"
   python3 -m venv "$folder" || die "python3 -m venv failed (Debian: package python3-venv)"
-  "$folder/bin/pip" install --quiet --disable-pip-version-check --no-deps \
-    -r "$ROOT/tests/oracle/requirements.txt" >&2 || die "pip could not install tests/oracle/requirements.txt"
+  "$folder/bin/pip" install --quiet --disable-pip-version-check --no-deps -r "$ROOT/$1" >&2 ||
+    die "pip could not install $1"
   touch "$folder/complete"
+}
+
+setup_oracle() {  # the pinned Python with mlx-lm that tests compare against; sets GODWIT_ORACLE_PYTHON
+  export GODWIT_ORACLE_PYTHON
+  GODWIT_ORACLE_PYTHON=$(pinned_python tests/oracle/requirements.txt oracle)
+}
+
+setup_encoder_oracle() {  # transformers with a BERT that needs no CUDA, for slow tests; sets GODWIT_ENCODER_PYTHON
+  export GODWIT_ENCODER_PYTHON
+  GODWIT_ENCODER_PYTHON=$(pinned_python tests/embed/requirements.txt encoder-oracle)
 }
 
 setup_model() {  # one model of scripts/models.json; prints its path
   local path
   path="$CACHE/models/$1"
   if [ -f "$path/sha256" ]; then
-    ls "$path"/*.gguf
+    ls "$path"/*.gguf 2>/dev/null || printf '%s\n' "$path"
     return 0
   fi
   setup_python
   "$CACHE/python/bin/python" "$ROOT/scripts/fetch_model.py" "$1" "$CACHE" "$PIP" || exit 1
 }
 
+setup_peer() {  # builds one peer of scripts/peers.json; prints the folder of its programs
+  setup_python
+  "$CACHE/python/bin/python" "$ROOT/scripts/fetch_peer.py" "$1" "$CACHE" "$PIP" || exit 1
+}
+
+requantized() {  # requantized PEER_PROGRAMS FILE FORMAT: the file in another format, made by the peer; prints its path
+  local out
+  out="$CACHE/models/requantized/$(basename "${2%.*.gguf}").$3.gguf"
+  if [ ! -f "$out" ]; then
+    mkdir -p "$(dirname "$out")"
+    "$1/llama-quantize" --allow-requantize "$2" "$out.part" "$3" >&2 || die "llama-quantize failed"
+    mv "$out.part" "$out"
+  fi
+  printf '%s' "$out"
+}
+
 setup_build() {  # everything a build needs; the package checks run again only when what they read has changed
   local key stamp="$ROOT/build/dev-setup"
   key=$(cat "$ROOT"/scripts/packages/*.txt "$ROOT/scripts/setup.sh" | cksum)
-  [ -d "$HOME/.cargo/bin" ] && PATH="$HOME/.cargo/bin:$PATH"
+  find_cargo || true
   if [ "$(cat "$stamp" 2>/dev/null)" != "$key" ]; then
     setup_packages
     setup_cargo

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/file_map.h"
 #include "base/json_builder.h"
+#include "base/unique_json.h"
 
 namespace godwit {
 namespace {
@@ -35,9 +36,7 @@ std::string_view tail_of(std::string_view what) {
   return bracket == std::string_view::npos ? what : what.substr(bracket + 2);
 }
 
-}  // namespace
-
-Json parse_json(std::string_view text, std::string_view origin) {
+Json parsed(std::string_view text, std::string_view origin, JsonBuilder::EqualKeys equal_keys) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   if (const auto at = first_too_deep(text); at != std::string_view::npos)
     fail(ErrorCode::invalid_argument, "json", "{}: nesting deeper than {} at byte {}", origin, kJsonMaxDepth,
@@ -45,10 +44,20 @@ Json parse_json(std::string_view text, std::string_view origin) {
   // The parser takes a NUL for the end of its input and would not see what follows.
   if (const auto at = text.find('\0'); at != std::string_view::npos)
     fail(ErrorCode::invalid_argument, "json", "{}: a NUL at byte {}", origin, at);
-  JsonBuilder builder;
+  JsonBuilder builder(equal_keys);
   if (!Json::sax_parse(text, &builder))
     fail(ErrorCode::invalid_argument, "json", "{}: {}", origin, tail_of(builder.error()));
   return builder.take();
+}
+
+}  // namespace
+
+Json parse_json(std::string_view text, std::string_view origin) {
+  return parsed(text, origin, JsonBuilder::EqualKeys::last_counts);
+}
+
+Json parse_unique_json(std::string_view text, std::string_view origin) {
+  return parsed(text, origin, JsonBuilder::EqualKeys::refused);
 }
 
 Json read_json_file(const std::filesystem::path& path) {

@@ -28,7 +28,12 @@ bool JsonBuilder::key(std::string& name) {
   Frame& frame = frames_.back();
   Json::object_t::Container& object = object_of(*frame.container);
   frame.slot = place_of(frame, name);
-  if (frame.slot == object.size()) object.emplace_back(std::move(name), Json());
+  if (frame.slot == object.size()) {
+    object.emplace_back(std::move(name), Json());
+  } else if (equal_keys_ == EqualKeys::refused) {
+    error_ = "[json] the name " + dump_json(name) + " stands twice in one object";
+    return false;
+  }
   return true;
 }
 

@@ -1,6 +1,7 @@
 // Builds a Json from the events of nlohmann's parser. Its own builder looks for each new key among all keys
 // before it, so an object of n keys takes n * n steps; a request body could keep a processor busy for hours.
-// Here it is n. Of two equal keys the last value counts, at the place of the first, as in Python.
+// Here it is n. Of two equal keys the last value counts, at the place of the first, as in Python, unless they are
+// refused.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +16,9 @@ namespace godwit {
 
 class JsonBuilder {
  public:
+  enum class EqualKeys { last_counts, refused };
+  explicit JsonBuilder(EqualKeys equal_keys) : equal_keys_(equal_keys) {}
+
   Json take() { return std::move(root_); }
   const std::string& error() const { return error_; }
 
@@ -48,6 +52,7 @@ class JsonBuilder {
   bool open(Json empty);
   bool close();
 
+  EqualKeys equal_keys_;
   Json root_;
   std::vector<Frame> frames_;
   std::string error_;

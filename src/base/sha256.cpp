@@ -38,6 +38,12 @@ std::string Sha256::hex_digest() {
   return hex;
 }
 
+std::string sha256_of(std::string_view text) {
+  Sha256 hash;
+  hash.update(std::as_bytes(std::span(text)));
+  return hash.hex_digest();
+}
+
 std::string sha256_of_file(const std::filesystem::path& path,
                            const std::function<void(std::uint64_t)>& progress) {
   std::ifstream in(path, std::ios::binary);

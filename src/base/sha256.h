@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace godwit {
 
@@ -25,6 +26,8 @@ class Sha256 {
   struct Context;
   std::unique_ptr<Context> context_;
 };
+
+std::string sha256_of(std::string_view text);
 
 // Hashes a file in 1 MiB pieces; `progress` (may be empty) receives the bytes done so far. Throws Error{io,
 // not_found}.

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <random>
+#include <utility>
 
 #include "base/error.h"
 #include "cache/cold_test_support.h"
@@ -155,7 +156,7 @@ TEST_F(ColdDamage, OtherFilesInTheFolderStay) {
       cache / "zz" / (hex + ".kv"),
       cache / "abc" / (hex + ".kv")};
   for (const fs::path& file : foreign) write_bytes(file, "mine");
-  ColdTier small(test_options(cache, 8192), {});
+  ColdTier small(test_options(cache, cap_for(8192 + 100)), {});  // with the notes
   for (int i = 0; i < 3; ++i) small.put(test_record(i));
   small.flush();
   for (const fs::path& file : foreign) EXPECT_EQ(bytes_of(file), "mine") << file;
@@ -164,7 +165,7 @@ TEST_F(ColdDamage, OtherFilesInTheFolderStay) {
 
 // A foreign file that replaced one of ours is not evicted along with the row.
 TEST_F(ColdDamage, EvictionLooksAtTheFileFirst) {
-  ColdTier small(test_options(folder_.cache(), 8192), {});
+  ColdTier small(test_options(folder_.cache(), cap_for(8192)), {});
   small.put(record_);
   small.flush();
   fs::remove(path_);
@@ -194,7 +195,7 @@ class ColdIndexLoss : public ::testing::Test {
   void expect_recovery() {
     TestLog log;
     const std::uint64_t each = record_bytes(test_record(0));
-    ColdTier tier(test_options(folder_.cache(), kRecords * each), log.log());
+    ColdTier tier(test_options(folder_.cache(), cap_for(kRecords * each)), log.log());
     tier.flush();
     EXPECT_EQ(tier.stats().entries, 4u);
     EXPECT_EQ(tier.stats().bytes, kRecords * each);
@@ -281,6 +282,58 @@ TEST_F(ColdIndexLoss, AnIndexDeletedWhileRunningIsNoticed) {
   EXPECT_TRUE(fs::exists(index_));
 }
 
+TEST_F(ColdIndexLoss, AnIndexDeletedInTheMiddleOfAWriteIsMadeAgain) {
+  TestLog log;
+  bool is_deleted = false;
+  ColdOptions options = test_options(folder_.cache());
+  options.hooks.after = [&](ColdStep done) {
+    if (done == ColdStep::parts_written && !std::exchange(is_deleted, true)) ColdIndex::erase(index_);
+  };
+  ColdTier tier(options, log.log());
+  tier.put(test_record(9));
+  tier.flush();
+  EXPECT_TRUE(holds(tier, test_record(9)));
+  EXPECT_EQ(tier.stats().entries, 5u);
+  EXPECT_EQ(log.text(), "");
+}
+
+// A page of a mapped file that was cut short kills whoever looks at it.
+TEST_F(ColdIndexLoss, FilesOfTheIndexMayBeCutShortWhileItIsOpen) {
+  for (const char* end : {"", "-shm", "-wal", "-journal"}) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ColdTier tier(test_options(folder_.cache()), {});
+      tier.put(test_record(20));
+      tier.flush();
+      std::error_code ignored;
+      fs::resize_file(index_.string() + end, 0, ignored);
+      for (std::uint64_t i = 30; i < 40; ++i) tier.put(test_record(i));
+      tier.flush();
+      if (bytes_of("/proc/self/maps").find("index.v1.sqlite") != std::string::npos) ::_exit(2);
+      ::_exit(holds(tier, test_record(0)) && holds(tier, test_record(39)) ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status)) << "killed by signal " << WTERMSIG(status) << ", " << end;
+    EXPECT_EQ(WEXITSTATUS(status), 0) << end;
+  }
+}
+
+// To open it as it is would map a file.
+TEST_F(ColdIndexLoss, AnIndexWithAWriteAheadLogIsMadeAgain) {
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(index_.c_str(), &db), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(db, "PRAGMA journal_mode = WAL", nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(db);
+  TestLog log;
+  ColdTier tier(test_options(folder_.cache()), log.log());
+  tier.flush();
+  EXPECT_EQ(tier.stats().entries, 4u);
+  EXPECT_EQ(log.warnings(), 1u);
+  EXPECT_FALSE(fs::exists(index_.string() + "-shm"));
+  EXPECT_EQ(bytes_of(index_).substr(18, 2), "\1\1");
+}
+
 // --- the disk
 
 TEST(ColdDisk, AVanishedFolderIsAMissAndTheNextPutMakesItAgain) {
@@ -342,6 +395,29 @@ TEST(ColdDisk, AFullDiskIsSaidOnceAndLeavesNothing) {
   tier.put(test_record(5));
   tier.flush();
   EXPECT_TRUE(holds(tier, test_record(5)));
+}
+
+TEST(ColdDisk, ADiskThatIsFullNowAndThenDoesNotFillTheLog) {
+  const TestFolder folder("flaps");
+  TestLog log;
+  std::atomic<bool> is_full = false;
+  std::atomic<int> minutes = 0;
+  ColdOptions options = test_options(folder.cache());
+  options.hooks.write = [&](int fd, const void* data, std::size_t size) -> ssize_t {
+    if (!is_full) return ::write(fd, data, size);
+    errno = ENOSPC;
+    return -1;
+  };
+  options.hooks.now = [&] { return std::chrono::steady_clock::time_point(std::chrono::minutes(minutes)); };
+  ColdTier tier(options, log.log());
+  for (int i = 0; i < 40; ++i) {
+    is_full = i % 2 == 0;
+    minutes = i / 2;
+    tier.put(test_record(static_cast<std::uint64_t>(i)));
+    tier.flush();
+  }
+  EXPECT_EQ(tier.stats().failed, 20u);
+  EXPECT_EQ(log.warnings(), 2u) << "20 minutes: " << log.text();
 }
 
 // Root may write anywhere: a child gives up its rights first.

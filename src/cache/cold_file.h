@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -26,8 +27,9 @@ enum class ColdStep {
 
 // Empty members mean the real thing; tests replace them.
 struct ColdHooks {
-  std::function<void(ColdStep)> after;                                  // on the writer's thread
-  std::function<ssize_t(int fd, const void* data, std::size_t)> write;  // as ::write
+  std::function<void(ColdStep)> after = {};                                  // on the writer's thread
+  std::function<ssize_t(int fd, const void* data, std::size_t)> write = {};  // as ::write
+  std::function<std::chrono::steady_clock::time_point()> now = {};
 };
 
 class ColdDescriptor {

@@ -65,6 +65,16 @@ fs::path ColdFolder::record(const ColdKey& key) const {
   return root_ / hex.substr(0, 2) / (hex + std::string(kSuffix));
 }
 
+std::uint64_t ColdFolder::bytes_beside_records() const {
+  std::uint64_t total = 0;
+  each_entry(root_, [&](const fs::path& path) {
+    struct stat info {};
+    if (is_prefix_name(path.filename().string()) || path.native().ends_with("-journal")) return;
+    if (::lstat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode)) total += static_cast<std::uint64_t>(info.st_size);
+  });
+  return total;
+}
+
 void ColdFolder::make_root() const { make(root_); }
 
 void ColdFolder::make_folders(const ColdKey& key) const {

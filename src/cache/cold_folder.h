@@ -2,6 +2,7 @@
 // FOLDER/index.v1.sqlite.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 
@@ -19,6 +20,10 @@ class ColdFolder {
   std::filesystem::path record(const ColdKey& key) const;
   std::filesystem::path index() const { return root_ / "index.v1.sqlite"; }
   const std::filesystem::path& root() const { return root_; }
+
+  // Bytes of the files that lie in the folder itself, beside the folders of records: the index, what others remember
+  // here, what people have put here. Without the index's journal, which is empty between two changes.
+  std::uint64_t bytes_beside_records() const;
 
   // Makes what is missing of the folders of a record. Throws Error{io}.
   void make_folders(const ColdKey& key) const;

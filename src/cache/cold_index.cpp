@@ -14,7 +14,7 @@
 namespace godwit::cache {
 namespace {
 
-constexpr int kBusyMs = 5000, kWalTries = 100;
+constexpr int kBusyMs = 5000;
 constexpr std::int64_t kApplication = 0x47574b56;  // "GWKV", in the header of the SQLite file
 
 // `used` counts uses instead of telling the time: clocks jump. The totals are kept by triggers, in the same
@@ -23,6 +23,7 @@ constexpr const char* kSchema = R"(
 CREATE TABLE entries(key BLOB PRIMARY KEY, signature BLOB NOT NULL, parent BLOB NOT NULL, bytes INTEGER NOT NULL,
                      used INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX entries_by_use ON entries(used);
+CREATE INDEX entries_by_parent ON entries(parent);
 CREATE TABLE totals(entries INTEGER NOT NULL, bytes INTEGER NOT NULL);
 INSERT INTO totals VALUES(0, 0);
 CREATE TRIGGER entry_added AFTER INSERT ON entries
@@ -89,43 +90,55 @@ std::uint64_t size_of(Statement& statement, int column) {
   return static_cast<std::uint64_t>(value);
 }
 
+// SQLite would make it readable for others; its journal gets the mode of this file. One that is there is not opened:
+// to close a descriptor ends the locks that another index of this process holds on the file.
+void make_private(const std::filesystem::path& file) {
+  const int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (descriptor >= 0) ::close(descriptor);
+}
+
+// Whether the header of the file asks for a write-ahead log, read before SQLite acts on it.
+bool wants_log(sqlite3* db) {
+  constexpr int kFormats = 18;  // of writing and of reading; 1: a journal, 2: a log
+  sqlite3_file* file = nullptr;
+  if (const int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file); code != SQLITE_OK)
+    sql_failure(db, code);
+  std::array<unsigned char, 2> formats{};
+  const int code = file->pMethods->xRead(file, formats.data(), static_cast<int>(formats.size()), kFormats);
+  return code == SQLITE_OK && (formats[0] == 2 || formats[1] == 2);
+}
+
+constexpr const char* kLeaf =
+    "SELECT key, signature, parent, bytes FROM entries AS row "
+    "WHERE NOT EXISTS (SELECT 1 FROM entries AS child WHERE child.parent = row.key) ORDER BY used LIMIT 1";
+constexpr const char* kAny = "SELECT key, signature, parent, bytes FROM entries ORDER BY used LIMIT 1";
+
 }  // namespace
 
 void ColdIndex::Closer::operator()(sqlite3* db) const { sqlite3_close_v2(db); }
 
 ColdIndex::ColdIndex(const std::filesystem::path& file) : file_(file) {
-  // SQLite would make it readable for others; its companions get the mode of this file.
-  const int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  make_private(file);
   struct stat info {};
-  if (descriptor < 0 || ::fstat(descriptor, &info) != 0) {
-    const int code = errno;
-    if (descriptor >= 0) ::close(descriptor);
-    fail(ErrorCode::io, "cold", "{}: cannot open: {}", file.string(), std::strerror(code));
-  }
-  ::close(descriptor);
+  if (::lstat(file.c_str(), &info) != 0)
+    fail(ErrorCode::io, "cold", "{}: cannot open: {}", file.string(), std::strerror(errno));
+  if (!S_ISREG(info.st_mode)) fail(ErrorCode::io, "cold", "{}: is not a regular file", file.string());
   device_ = static_cast<std::uint64_t>(info.st_dev);
   inode_ = static_cast<std::uint64_t>(info.st_ino);
   sqlite3* db = nullptr;
   const int code = sqlite3_open_v2(file.c_str(), &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_FULLMUTEX, nullptr);
   db_.reset(db);
   if (code != SQLITE_OK) sql_failure(db, code);
+  if (wants_log(db)) fail(ErrorCode::corrupt_file, "cold", "index: has a write-ahead log");
   sqlite3_busy_timeout(db, kBusyMs);
   set_up();
 }
 
-// The switch to WAL needs the file alone for a moment, and SQLite does not wait for that by itself.
-void ColdIndex::use_wal() {
-  for (int left = kWalTries; left > 0; --left) {
-    const int code = sqlite3_exec(db_.get(), "PRAGMA journal_mode = WAL", nullptr, nullptr, nullptr);
-    if (code == SQLITE_OK) return;
-    if ((code & 0xff) != SQLITE_BUSY || left == 1) sql_failure(db_.get(), code);
-    sqlite3_sleep(kBusyMs / kWalTries);
-  }
-}
-
 void ColdIndex::set_up() {
-  use_wal();
-  run("PRAGMA synchronous = NORMAL");  // a power cut may lose the last changes, never the file's sense
+  run("PRAGMA mmap_size = 0");
+  run("PRAGMA journal_mode = TRUNCATE");
+  // A power cut may take the last changes and, on some file systems, the sense of the index: then it is made again.
+  run("PRAGMA synchronous = NORMAL");
   Change change(*this);
   Statement tables(db_.get(), "SELECT count(*) FROM sqlite_master");
   tables.step();
@@ -189,15 +202,18 @@ bool ColdIndex::contains(const ColdKey& key) {
   return Statement(db_.get(), "SELECT 1 FROM entries WHERE key = ?").bind(key.bytes).step();
 }
 
-std::optional<ColdRow> ColdIndex::oldest() {
-  Statement query(db_.get(), "SELECT key, signature, parent, bytes FROM entries ORDER BY used LIMIT 1");
-  if (!query.step()) return std::nullopt;
-  ColdRow row;
-  query.read(0, row.key.bytes);
-  query.read(1, row.signature);
-  query.read(2, row.parent.bytes);
-  row.bytes = size_of(query, 3);
-  return row;
+std::optional<ColdRow> ColdIndex::oldest_leaf() {
+  for (const char* sql : {kLeaf, kAny}) {
+    Statement query(db_.get(), sql);
+    if (!query.step()) continue;
+    ColdRow row;
+    query.read(0, row.key.bytes);
+    query.read(1, row.signature);
+    query.read(2, row.parent.bytes);
+    row.bytes = size_of(query, 3);
+    return row;
+  }
+  return std::nullopt;
 }
 
 ColdTotals ColdIndex::totals() {
@@ -220,7 +236,7 @@ bool ColdIndex::is_still_named() const {
 }
 
 void ColdIndex::erase(const std::filesystem::path& file) {
-  for (const char* companion : {"", "-wal", "-shm"}) ::unlink((file.string() + companion).c_str());
+  for (const char* companion : {"", "-journal", "-wal", "-shm"}) ::unlink((file.string() + companion).c_str());
 }
 
 }  // namespace godwit::cache

@@ -1,6 +1,9 @@
 // Which records a folder holds and when each was used last, in SQLite, so that processes sharing the folder
 // agree on the size cap. It is a by-product of the files: a lost or damaged one is made again from their
 // headers, and no answer depends on it. One thread at a time.
+//
+// Changes go through a rollback journal. The other way of SQLite, a write-ahead log, maps a file that all processes
+// share, and a process that looks at a mapped page dies when somebody has cut that file short.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +53,9 @@ class ColdIndex {
   void remove(const ColdKey& key);
   void touch(const ColdKey& key);  // now the newest; nothing happens without a row
   bool contains(const ColdKey& key);
-  std::optional<ColdRow> oldest();
+  // The least recently used of the rows that are nobody's parent: without its parent a row cannot be reached. Damage may
+  // leave no such row; then of all.
+  std::optional<ColdRow> oldest_leaf();
   ColdTotals totals();
   std::vector<ColdKey> keys();
 
@@ -64,7 +69,6 @@ class ColdIndex {
     void operator()(sqlite3* db) const;
   };
   void run(const char* sql);
-  void use_wal();
   void set_up();
 
   std::filesystem::path file_;

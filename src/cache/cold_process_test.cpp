@@ -34,7 +34,7 @@ std::size_t temps_below(const fs::path& folder) {
 
 // With room for two records, of which the older must leave.
 TEST(ColdProcess, KilledAfterAnyStepLeavesAWholeRecordOrNone) {
-  const std::uint64_t cap = 2 * record_bytes(test_record(0, {5000}));
+  const std::uint64_t cap = cap_for(2 * record_bytes(test_record(0, {5000})));
   for (int step = 0; step <= kLastStep; ++step) {
     SCOPED_TRACE(step);
     const TestFolder folder("kill");
@@ -125,7 +125,7 @@ TEST(ColdProcess, TwoAtOnceShareTheFolder) {
 
 TEST(ColdProcess, TwoAtOnceKeepOneCap) {
   const TestFolder folder("two_cap");
-  const std::uint64_t cap = 10 * record_bytes(test_record(0));
+  const std::uint64_t cap = cap_for(10 * record_bytes(test_record(0)));
   const auto work = [&](int from) {
     ColdTier tier(test_options(folder.cache(), cap), {});
     for (int i = from; i < from + 40; ++i) tier.put(test_record(i));

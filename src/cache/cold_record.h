@@ -45,12 +45,20 @@ struct ColdPart {
   std::shared_ptr<const void> owner;  // keeps `bytes` alive and unchanged until the record is written
 };
 
+class ColdFile;
+
 struct ColdRecord {
+  // What to store where `stored`, a checked file of the same key and signature, lies already: nothing if it holds all
+  // of `record`, else a record that holds what both do. May throw Error when a part of the file cannot be read.
+  using Join = std::optional<ColdRecord> (*)(const ColdRecord& record, const ColdFile& stored);
+
   ColdKey key, parent;
   std::string signature;  // everything that can change a cached byte, in one canonical form
   std::vector<int> tokens;
   std::string metadata;  // the caller's, opaque
   std::vector<ColdPart> parts;
+  bool follows_record = false;  // `parent` names a record, without which nobody comes to this one
+  Join join = nullptr;          // null: records of one key hold the same
 };
 
 using ColdHash = std::array<std::byte, 16>;

@@ -11,6 +11,8 @@
 namespace godwit::cache {
 namespace {
 
+constexpr std::chrono::minutes kQuiet{10};
+
 ColdHash hash_of(std::string_view text) {
   ColdHasher hash;
   hash.update(std::as_bytes(std::span(text)));
@@ -38,10 +40,18 @@ ColdStore::ColdStore(const ColdFolder& folder, std::uint64_t cap_bytes, ColdHook
                      ColdCounters& counters)
     : folder_(folder), cap_bytes_(cap_bytes), hooks_(std::move(hooks)), log_(log), counters_(counters) {}
 
+// A disk that is full now and then would fill a log.
 void ColdStore::warn(const char* kind, std::string_view what) {
-  if (warned_.insert(kind).second)
-    log_.warning("prompt cache on disk: {}; going on without, and more of this kind is not reported", what);
+  const auto now = hooks_.now ? hooks_.now() : std::chrono::steady_clock::now();
+  const auto last = warned_.find(kind);
+  if (last != warned_.end() && now - last->second < kQuiet) return;
+  warned_[kind] = now;
+  log_.warning("prompt cache on disk: {}; going on without, and silent about more of this kind for {} minutes", what,
+               kQuiet.count());
 }
+
+// What the cap leaves for records.
+std::uint64_t ColdStore::room() const { return cap_bytes_ - std::min(cap_bytes_, folder_.bytes_beside_records()); }
 
 template <typename Work>
 bool ColdStore::guarded(Work work) {
@@ -52,9 +62,11 @@ bool ColdStore::guarded(Work work) {
       count();
       return true;
     } catch (const Error& e) {
+      if (!is_last && index_ && !index_->is_still_named()) continue;  // somebody deleted it meanwhile
       if (e.code() == ErrorCode::corrupt_file && !is_last) {
         log_.warning("prompt cache on disk: {}; the index is made again", e.what());
         index_.reset();
+        ++counters_.losses;
         ColdIndex::erase(folder_.index());
         continue;
       }
@@ -68,6 +80,7 @@ bool ColdStore::guarded(Work work) {
 }
 
 void ColdStore::open_index() {
+  if (index_) ++counters_.losses;  // deleted beneath us, and records with it
   index_.reset();
   folder_.make_root();
   index_.emplace(folder_.index());
@@ -128,72 +141,99 @@ void ColdStore::reconcile() {
     if (!index_->contains(row.key) && !is_missing(folder_.record(row.key))) index_->put(row);
   for (const ColdKey& key : known)
     if (!std::ranges::binary_search(seen, key) && is_missing(folder_.record(key))) index_->remove(key);
-  evict(0);
+  make_room(nullptr);
   change.commit();
 }
 
-void ColdStore::evict(std::uint64_t room) {
-  while (index_->totals().bytes > cap_bytes_ - room) {
-    const auto row = index_->oldest();
-    if (!row) return;
-    const std::uint64_t entries = index_->totals().entries;
+// Takes the least recently used records out until the rows of the index fit below the cap, those first that no other
+// record follows. False, and nothing is removed, when the record `keep` itself would have to go.
+bool ColdStore::make_room(const ColdKey* keep) {
+  const std::uint64_t most = room();
+  std::vector<ColdKey> leaving;
+  for (ColdTotals totals = index_->totals(); totals.bytes > most; totals = index_->totals()) {
+    const auto row = index_->oldest_leaf();
+    if (!row) break;
+    if (keep && row->key == *keep) return false;
     index_->remove(row->key);
-    if (index_->totals().entries >= entries)  // or this would never end
+    if (index_->totals().entries >= totals.entries)  // or this would never end
       fail(ErrorCode::corrupt_file, "cold", "index: a row that cannot be removed");
-    remove_ours(folder_.record(row->key));
-    ++counters_.evicted;
+    leaving.push_back(row->key);
   }
+  for (const ColdKey& key : leaving) remove_ours(folder_.record(key));
+  counters_.evicted += leaving.size();
+  return true;
 }
 
-ColdStore::Found ColdStore::look(const ColdRecord& record) const {
+// Where a file holds some of what `record` does, `record` becomes what both hold.
+ColdStore::Found ColdStore::look(ColdRecord& record) const {
   try {
     auto file = ColdFile::open(folder_.record(record.key));
     if (!file) return Found::nothing;
     const ColdHeader& header = file->load();
-    return header.key == record.key && header.signature == record.signature ? Found::equal : Found::nothing;
+    if (header.key != record.key || header.signature != record.signature) return Found::nothing;
+    if (!record.join) return Found::all;
+    std::optional<ColdRecord> both = record.join(record, *file);
+    if (!both) return Found::all;
+    record = std::move(*both);
+    return Found::nothing;
   } catch (const Error& e) {
     return e.code() == ErrorCode::unsupported ? Found::foreign : Found::nothing;  // damaged: written over
   }
 }
 
-void ColdStore::put(const ColdRecord& record) {
-  const std::uint64_t bytes = record_bytes(record);
+void ColdStore::put(ColdRecord record) {
   const Found found = look(record);
-  bool is_stored = false;
-  if (bytes > cap_bytes_) {
-    warn("size", fmt::format("a record of {} bytes is larger than the cap of {}", bytes, cap_bytes_));
+  const std::uint64_t bytes = record_bytes(record);
+  bool is_stored = false, has_room = true;
+  if (const std::uint64_t most = room(); bytes > most) {
+    warn("size", fmt::format("a record of {} bytes is larger than the {} that the cap of {} leaves for records", bytes,
+                             most, cap_bytes_));
   } else if (found == Found::foreign) {
     warn("foreign", fmt::format("{}: a file of something else, or of a newer version, is in the way",
                                 folder_.record(record.key).string()));
-  } else if (found == Found::equal) {
+  } else if (found == Found::all) {
     ++counters_.present;
-    return touch(std::span(&record.key, 1));
+    return use(record);
   } else {
-    is_stored = guarded([&] { write(record); });
-    if (is_stored) warned_.clear();
+    is_stored = guarded([&] { has_room = write(record); });
   }
-  ++(is_stored ? counters_.written : counters_.failed);
+  ++(!is_stored ? counters_.failed : has_room ? counters_.written : counters_.dropped);
 }
 
-void ColdStore::write(const ColdRecord& record) {
+// The file is there already. Its row may be missing: a writer died between the two.
+void ColdStore::use(const ColdRecord& record) {
+  guarded([&] {
+    ColdIndex::Change change(*index_);
+    const auto adopted = index_->contains(record.key) ? std::nullopt : adopt(record.key);
+    if (adopted) index_->put(adopted->second);
+    if (adopted) make_room(nullptr);
+    change.commit();
+  });
+  touch(std::span(&record.key, 1));
+}
+
+bool ColdStore::write(const ColdRecord& record) {
+  if (record.follows_record && !index_->contains(record.parent)) return false;
   folder_.make_folders(record.key);
   ColdTemp temp(folder_.record(record.key), record, hooks_);
-  publish(record, temp);
+  if (!publish(record, temp)) return false;
   folder_.sync(record.key);
   if (hooks_.after) hooks_.after(ColdStep::folder_synced);
+  return true;
 }
 
 // Row and name appear together for other processes. Death in between leaves a file without a row, or rows
-// without files: start() puts both right.
-void ColdStore::publish(const ColdRecord& record, ColdTemp& temp) {
+// without files: start() puts both right. False: nobody could come to the record, or all the room is taken by the records
+// that lead to it; nothing has changed then.
+bool ColdStore::publish(const ColdRecord& record, ColdTemp& temp) {
   const std::filesystem::path path = folder_.record(record.key);
   ColdIndex::Change change(*index_);
-  index_->remove(record.key);
-  evict(record_bytes(record));
+  if (record.follows_record && !index_->contains(record.parent)) return false;
   index_->put({.key = record.key,
                .parent = record.parent,
                .signature = hash_of(record.signature),
                .bytes = record_bytes(record)});
+  if (!make_room(&record.key)) return false;
   temp.publish();
   try {
     if (hooks_.after) hooks_.after(ColdStep::renamed);
@@ -203,6 +243,7 @@ void ColdStore::publish(const ColdRecord& record, ColdTemp& temp) {
     throw;
   }
   if (hooks_.after) hooks_.after(ColdStep::committed);
+  return true;
 }
 
 void ColdStore::touch(std::span<const ColdKey> keys) {
@@ -221,7 +262,10 @@ void ColdStore::touch(std::span<const ColdKey> keys) {
 void ColdStore::forget(const ColdKey& key) {
   guarded([&] {
     ColdIndex::Change change(*index_);
-    if (is_missing(folder_.record(key))) index_->remove(key);
+    if (is_missing(folder_.record(key))) {
+      if (index_->contains(key)) ++counters_.losses;
+      index_->remove(key);
+    }
     change.commit();
   });
 }

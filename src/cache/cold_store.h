@@ -3,9 +3,10 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -22,7 +23,7 @@ namespace godwit::cache {
 // Written by any thread, read by stats().
 struct ColdCounters {
   std::atomic<std::uint64_t> written{0}, present{0}, dropped{0}, failed{0}, evicted{0}, hits{0}, misses{0},
-      damaged{0}, entries{0}, bytes{0};
+      damaged{0}, entries{0}, bytes{0}, losses{0};
 };
 
 class ColdStore {
@@ -32,14 +33,15 @@ class ColdStore {
 
   // Opens the index, brings it in line with the files and removes what dead writers left.
   void start();
-  void put(const ColdRecord& record);
+  void put(ColdRecord record);
   void touch(std::span<const ColdKey> keys);
   void forget(const ColdKey& key);  // its file is gone
 
  private:
-  enum class Found { nothing, equal, foreign };
+  // What lies under the name of a record that is to be stored.
+  enum class Found { nothing, all, foreign };
 
-  // Runs `work`; an index found damaged is made again and `work` tried once more.
+  // Runs `work`; an index found damaged or deleted is made again and `work` tried once more.
   template <typename Work>
   bool guarded(Work work);
   void warn(const char* kind, std::string_view what);
@@ -48,10 +50,12 @@ class ColdStore {
   std::vector<std::pair<std::int64_t, ColdRow>> strangers(const std::vector<ColdKey>& known,
                                                           std::vector<ColdKey>& seen);
   std::optional<std::pair<std::int64_t, ColdRow>> adopt(const ColdKey& key);
-  Found look(const ColdRecord& record) const;
-  void write(const ColdRecord& record);
-  void publish(const ColdRecord& record, ColdTemp& temp);
-  void evict(std::uint64_t room);
+  Found look(ColdRecord& record) const;
+  void use(const ColdRecord& record);
+  bool write(const ColdRecord& record);
+  bool publish(const ColdRecord& record, ColdTemp& temp);
+  bool make_room(const ColdKey* keep);
+  std::uint64_t room() const;
   void count();
 
   const ColdFolder& folder_;
@@ -60,7 +64,7 @@ class ColdStore {
   const Log& log_;
   ColdCounters& counters_;
   std::optional<ColdIndex> index_;
-  std::set<std::string> warned_;  // kinds of trouble; each is said once until a record was written again
+  std::map<std::string, std::chrono::steady_clock::time_point> warned_;  // when each kind of trouble was last said
 };
 
 }  // namespace godwit::cache

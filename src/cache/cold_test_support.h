@@ -64,7 +64,7 @@ inline const std::string kSignature = "model=abc;kv=f32";
 inline ColdRecord test_record(std::uint64_t number, std::vector<std::size_t> sizes = {100},
                               const std::string& signature = kSignature) {
   ColdRecord record{.key = test_key(number),
-                    .parent = test_key(number + 1),
+                    .parent = test_key(number + 1'000'000),  // of no other record
                     .signature = signature,
                     .tokens = {static_cast<int>(number), -1, 2147483647},
                     .metadata = std::string("meta\0data", 9),
@@ -119,6 +119,16 @@ class TestLog {
 
 inline ColdOptions test_options(const fs::path& folder, std::uint64_t cap = 1 << 30) {
   return {.folder = folder, .cap_bytes = cap, .queue_bytes = 1 << 30, .hooks = {}};
+}
+
+// A cap that leaves `bytes` for records, a few of them: the cap counts the index, too.
+inline std::uint64_t cap_for(std::uint64_t bytes) {
+  static const std::uint64_t index = [] {
+    const TestFolder folder("cap");
+    ColdTier(test_options(folder.cache()), {}).flush();
+    return fs::file_size(folder.cache() / "index.v1.sqlite");
+  }();
+  return index + bytes;
 }
 
 inline fs::path record_path(const fs::path& folder, const ColdKey& key) {

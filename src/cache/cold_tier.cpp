@@ -37,36 +37,24 @@ ColdTier::~ColdTier() {
   thread_.join();
 }
 
-void ColdTier::put(ColdRecord record) {
+bool ColdTier::put(ColdRecord record) {
   check_record(record);
   Job job{.work = Work::put, .key = record.key, .record = std::move(record)};
   job.bytes = record_bytes(job.record);
-  std::vector<Job> dropped;  // ends after the lock: owners may run anything
   {
     const std::lock_guard lock(mutex_);
-    if (waiting_.contains(job.key)) return;
-    const bool fits = job.bytes <= queue_bytes_;
-    for (auto item = jobs_.begin();
-         fits && item != jobs_.end() && queued_bytes_ + job.bytes > queue_bytes_;) {
-      if (item->work != Work::put) {
-        ++item;
-        continue;
-      }
-      queued_bytes_ -= item->bytes;
-      waiting_.erase(item->key);
-      dropped.push_back(std::move(*item));
-      item = jobs_.erase(item);
+    std::pair name(job.key, job.record.metadata);
+    if (waiting_.contains(name)) return true;
+    if (job.bytes > queue_bytes_ - queued_bytes_) {
+      ++counters_.dropped;
+      return false;
     }
-    if (!fits) {
-      dropped.push_back(std::move(job));
-    } else {
-      queued_bytes_ += job.bytes;
-      waiting_.insert(job.key);
-      jobs_.push_back(std::move(job));
-    }
-    counters_.dropped += dropped.size();
+    waiting_.insert(std::move(name));
+    queued_bytes_ += job.bytes;
+    jobs_.push_back(std::move(job));
   }
   changed_.notify_all();
+  return true;
 }
 
 void ColdTier::add_small(Work work, const ColdKey& key) {
@@ -105,7 +93,7 @@ void ColdTier::run() {
       taken.push_back(std::move(jobs_.front()));
       jobs_.pop_front();
     } while (taken.front().work != Work::put && !jobs_.empty() && jobs_.front().work == taken.front().work);
-    if (taken.front().work == Work::put) waiting_.erase(taken.front().key);
+    if (taken.front().work == Work::put) waiting_.erase({taken.front().key, taken.front().record.metadata});
     lock.unlock();
     work(std::move(taken));
     lock.lock();
@@ -114,7 +102,7 @@ void ColdTier::run() {
 
 void ColdTier::work(std::vector<Job> jobs) {
   try {
-    if (jobs.front().work == Work::put) return store_.put(jobs.front().record);
+    if (jobs.front().work == Work::put) return store_.put(std::move(jobs.front().record));
     std::vector<ColdKey> keys;
     for (const Job& job : jobs) keys.push_back(job.key);
     if (jobs.front().work == Work::touch) return store_.touch(keys);

@@ -18,6 +18,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/log.h"
@@ -46,7 +47,7 @@ struct ColdStats {
   std::uint64_t entries = 0, bytes = 0;  // in the folder, as of the last change made here
   std::uint64_t written = 0;             // records stored
   std::uint64_t present = 0;             // put again while stored already
-  std::uint64_t dropped = 0;             // left the queue unwritten, or never fitted in
+  std::uint64_t dropped = 0;             // not taken by a full queue, or found no room or no record to follow
   std::uint64_t failed = 0;              // could not be written
   std::uint64_t evicted = 0, damaged = 0;
   std::uint64_t hits = 0, misses = 0;  // of read()
@@ -63,10 +64,10 @@ class ColdTier {
   ColdTier(const ColdTier&) = delete;
   ColdTier& operator=(const ColdTier&) = delete;
 
-  // Queues; the oldest records leave when more than queue_bytes wait. The parts' owners are released on the
-  // writer's thread, or here when something is dropped. Throws Error{invalid_argument} for a record past the
-  // limits of cold_record.h.
-  void put(ColdRecord record);
+  // Queues. False when more than queue_bytes would wait: nothing is kept of the record, and what follows it is useless
+  // without it. What is queued stays, so a chain of records is written from its root on. The parts' owners are released
+  // on the writer's thread. Throws Error{invalid_argument} for a record past the limits of cold_record.h.
+  bool put(ColdRecord record);
 
   // Whether a file of this key and signature is there and its header is right. Queued records are not there
   // yet.
@@ -80,6 +81,8 @@ class ColdTier {
   void touch(const ColdKey& key);  // a use that read() did not see
   void flush();                    // waits until nothing is queued or in work
   ColdStats stats() const;
+  // Grows when records were found to be gone that this process did not take out: what was put before may be missing.
+  std::uint64_t losses() const { return counters_.losses; }
 
  private:
   enum class Work { put, touch, forget };
@@ -106,7 +109,8 @@ class ColdTier {
   mutable std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
   std::deque<Job> jobs_;
-  std::set<ColdKey> waiting_, warned_;
+  std::set<std::pair<ColdKey, std::string>> waiting_;  // keys and metadata of queued records
+  std::set<ColdKey> warned_;
   std::uint64_t queued_bytes_ = 0;
   bool is_busy_ = true;  // until the thread has started up
   bool is_ending_ = false;

@@ -98,7 +98,7 @@ TEST(ColdTier, AnotherSignatureOrOtherSizesAreAMissAndTheEntryStays) {
 TEST(ColdTier, TheCapHoldsAndTheLeastRecentlyUsedLeave) {
   const TestFolder folder("lru");
   const std::uint64_t each = record_bytes(test_record(0));
-  ColdTier tier(test_options(folder.cache(), 4 * each + each / 2), {});
+  ColdTier tier(test_options(folder.cache(), cap_for(4 * each + each / 2)), {});
   for (int i = 0; i < 4; ++i) tier.put(test_record(i, {100}, i % 2 ? "s1" : "s2"));
   tier.flush();
   EXPECT_TRUE(holds(tier, test_record(0, {100}, "s2")));  // a hit: newer than 1, 2, 3
@@ -124,10 +124,85 @@ TEST(ColdTier, TheCapHoldsAndTheLeastRecentlyUsedLeave) {
   EXPECT_EQ(files_below(folder.cache()).size(), 4u);
 }
 
+// Record `number` behind record `number - 1`; 1 is the first.
+ColdRecord chained(int number) {
+  ColdRecord record = test_record(static_cast<std::uint64_t>(number));
+  record.follows_record = number > 1;
+  if (number > 1) record.parent = test_key(static_cast<std::uint64_t>(number) - 1);
+  return record;
+}
+
+// Which of records 1 to 9 are there, such as "124".
+std::string present_in(ColdTier& tier) {
+  std::string found;
+  for (int i = 1; i <= 9; ++i)
+    if (holds(tier, i < 8 ? chained(i) : test_record(static_cast<std::uint64_t>(i)))) found += std::to_string(i);
+  return found;
+}
+
+TEST(ColdTier, AChainLosesItsEndFirst) {
+  const TestFolder folder("chain");
+  ColdTier tier(test_options(folder.cache(), cap_for(5 * record_bytes(test_record(0)))), {});
+  for (int i = 1; i <= 5; ++i) tier.put(chained(i));
+  tier.flush();
+  EXPECT_EQ(present_in(tier), "12345");
+  for (const int i : {3, 4, 5}) tier.touch(test_key(static_cast<std::uint64_t>(i)));  // its end is what was used last
+  tier.put(test_record(8));
+  tier.put(test_record(9));
+  tier.flush();
+  EXPECT_EQ(present_in(tier), "12389");
+  EXPECT_EQ(tier.stats().evicted, 2u);
+}
+
+TEST(ColdTier, AChainAboveTheCapKeepsItsBeginning) {
+  const TestFolder folder("chain_cap");
+  TestLog log;
+  const ColdOptions options = test_options(folder.cache(), cap_for(3 * record_bytes(test_record(0))));
+  {
+    ColdTier tier(options, log.log());
+    for (int i = 1; i <= 6; ++i) tier.put(chained(i));
+    tier.flush();
+    EXPECT_EQ(present_in(tier), "123");
+    EXPECT_EQ(tier.stats().dropped, 3u) << "one without room, and what follows it";
+  }
+  ColdTier tier(options, log.log());
+  tier.put(test_record(9));
+  tier.flush();
+  EXPECT_EQ(present_in(tier), "129") << "also after a restart";
+  EXPECT_EQ(log.text(), "");
+}
+
+// What dead processes leave: a file that nobody counts is counted as soon as somebody puts it again.
+TEST(ColdTier, AFileWithoutARowIsTakenInByThePutOfItsRecord) {
+  const TestFolder folder("rowless");
+  ColdTier tier(test_options(folder.cache()), {});
+  tier.flush();
+  write_bytes(record_path(folder.cache(), test_key(1)), file_of(chained(1)));
+  tier.put(chained(1));
+  tier.put(chained(2));
+  tier.flush();
+  EXPECT_EQ(present_in(tier), "12");
+  EXPECT_EQ(tier.stats().entries, 2u);
+}
+
+TEST(ColdTier, TheCapCountsWhatLiesBesideTheRecords) {
+  const TestFolder folder("beside");
+  const std::uint64_t each = record_bytes(test_record(0)), cap = cap_for(5 * each);
+  write_bytes(folder.cache() / "hashes.v1.json", std::string(3 * each, ' '));
+  ColdTier tier(test_options(folder.cache(), cap), {});
+  for (int i = 1; i <= 6; ++i) tier.put(test_record(static_cast<std::uint64_t>(i)));
+  tier.flush();
+  EXPECT_EQ(tier.stats().entries, 2u);
+  std::uint64_t all = 0;
+  for (const auto& item : fs::recursive_directory_iterator(folder.cache()))
+    if (item.is_regular_file()) all += item.file_size();
+  EXPECT_LE(all, cap);
+}
+
 TEST(ColdTier, ARecordAboveTheCapIsRefusedAndEvictsNothing) {
   const TestFolder folder("large");
   TestLog log;
-  ColdTier tier(test_options(folder.cache(), 20000), log.log());
+  ColdTier tier(test_options(folder.cache(), cap_for(20000)), log.log());
   tier.put(test_record(1));
   tier.put(test_record(2, {30000}));
   tier.flush();
@@ -143,7 +218,7 @@ TEST(ColdTier, ASmallerCapTakesEffectAtTheNextStart) {
     ColdTier tier(test_options(folder.cache()), {});
     for (int i = 0; i < 6; ++i) tier.put(test_record(i));
   }
-  ColdTier tier(test_options(folder.cache(), 2 * each), {});
+  ColdTier tier(test_options(folder.cache(), cap_for(2 * each)), {});
   tier.flush();
   EXPECT_TRUE(holds(tier, test_record(4)) && holds(tier, test_record(5)));
   EXPECT_EQ(files_below(folder.cache()).size(), 2u);
@@ -178,31 +253,32 @@ class Gate {
   bool is_reached_ = false, is_open_ = false;
 };
 
-TEST(ColdTier, TheQueueIsBoundedDropsTheOldestAndNeverBlocks) {
+TEST(ColdTier, AFullQueueTakesNothingMoreKeepsWhatItHasAndNeverBlocks) {
   const TestFolder folder("queue");
   Gate gate;
   ColdOptions options = test_options(folder.cache());
   options.queue_bytes = 3 * record_bytes(test_record(0));
   options.hooks = gate.hooks();
   ColdTier tier(options, {});
-  tier.put(test_record(0));
+  EXPECT_TRUE(tier.put(test_record(0)));
   gate.wait();  // record 0 is in writing, and the writer stands still
-  std::weak_ptr<const void> first;
+  std::weak_ptr<const void> last;
   for (int i = 1; i <= 5; ++i) {
     ColdRecord record = test_record(i);
-    if (i == 1) first = record.parts[0].owner;
-    tier.put(std::move(record));
+    if (i == 5) last = record.parts[0].owner;
+    EXPECT_EQ(tier.put(std::move(record)), i <= 3) << i;
   }
-  tier.put(test_record(5));            // queued already
-  tier.put(test_record(6, {100000}));  // above the bound alone
-  EXPECT_TRUE(first.expired()) << "what is dropped is not kept alive";
+  EXPECT_TRUE(tier.put(test_record(3))) << "queued already";
+  EXPECT_FALSE(tier.put(test_record(6, {100000}))) << "above the bound alone";
+  EXPECT_TRUE(last.expired()) << "what is not taken is not kept alive";
   EXPECT_EQ(tier.stats().dropped, 3u);
   EXPECT_EQ(tier.stats().queued_bytes, options.queue_bytes);
   gate.open();
   tier.flush();
-  for (const int i : {0, 3, 4, 5}) EXPECT_TRUE(holds(tier, test_record(i))) << i;
-  for (const int i : {1, 2, 6}) EXPECT_FALSE(tier.contains(test_key(i), kSignature)) << i;
+  for (const int i : {0, 1, 2, 3}) EXPECT_TRUE(holds(tier, test_record(i))) << i;
+  for (const int i : {4, 5, 6}) EXPECT_FALSE(tier.contains(test_key(i), kSignature)) << i;
   EXPECT_EQ(tier.stats().queued_bytes, 0u);
+  EXPECT_TRUE(tier.put(test_record(4)));
 }
 
 TEST(ColdTier, TheEndWritesWhatIsQueued) {
@@ -223,7 +299,7 @@ TEST(ColdTier, TheEndWritesWhatIsQueued) {
 
 TEST(ColdTier, ManyThreadsMayAskWhileOneWrites) {
   const TestFolder folder("threads");
-  ColdTier tier(test_options(folder.cache(), 30 * record_bytes(test_record(0))), {});
+  ColdTier tier(test_options(folder.cache(), cap_for(30 * record_bytes(test_record(0)))), {});
   std::vector<std::thread> threads;
   for (int t = 0; t < 3; ++t)
     threads.emplace_back([&tier, t] {

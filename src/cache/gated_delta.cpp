@@ -38,10 +38,11 @@ Moved delta_step(const mx::array& q, const mx::array& k, const mx::array& v, con
 }
 
 // exp(-exp(a_log) * softplus(a + dt_bias)), f32.
-mx::array decay_of(const mx::array& a_log, const mx::array& a, const mx::array& dt_bias) {
-  const mx::array step = a + dt_bias;
+mx::array decay_of(const RecurrentInputs& inputs) {
+  const mx::array step = inputs.decay + inputs.dt_bias;
   const mx::array softplus = mx::logaddexp(step, scalar_like(0, step));
-  return mx::exp(mx::negative(mx::exp(mx::astype(a_log, mx::float32))) * softplus);
+  const mx::array a_log = mx::astype(inputs.a_log, mx::float32);
+  return mx::exp((inputs.a_log_is_rate ? a_log : mx::negative(mx::exp(a_log))) * softplus);
 }
 
 mx::array rms(const mx::array& x, double epsilon, double scale) {
@@ -80,7 +81,7 @@ GatedDeltaResult reference_delta(const RecurrentNeed& need, const RecurrentRef& 
   const Heads heads = heads_of(need, mixed * mx::sigmoid(mixed), tokens);
 
   const mx::array update = mx::expand_dims(mx::sigmoid(inputs.update), 0);
-  const mx::array decay = mx::expand_dims(decay_of(inputs.a_log, inputs.decay, inputs.dt_bias), 0);
+  const mx::array decay = mx::expand_dims(decay_of(inputs), 0);
   mx::array state = previous ? mx::expand_dims(previous->state, 0)
                              : mx::zeros({1, need.value_heads, need.value_dim, need.key_dim}, mx::float32);
   std::vector<mx::array> outs;
@@ -104,12 +105,13 @@ mx::array room(const mx::Shape& shape) {
 
 GatedDeltaResult native_delta(const RecurrentNeed& need, const RecurrentRef& previous,
                               const RecurrentInputs& inputs, ops::NativeRuntime& runtime) {
-  const RecurrentInputs wide{.mixed = floats(inputs.mixed),
-                             .conv_weight = floats(inputs.conv_weight),
-                             .decay = floats(inputs.decay),
-                             .update = floats(inputs.update),
-                             .a_log = floats(inputs.a_log),
-                             .dt_bias = floats(inputs.dt_bias)};
+  const RecurrentInputs wide{
+      .mixed = floats(inputs.mixed),
+      .conv_weight = floats(inputs.conv_weight),
+      .decay = floats(inputs.decay),
+      .update = floats(inputs.update),
+      .a_log = floats(inputs.a_log_is_rate ? mx::log(mx::negative(inputs.a_log)) : inputs.a_log),
+      .dt_bias = floats(inputs.dt_bias)};
   mx::eval(wide.mixed, wide.conv_weight, wide.decay, wide.update, wide.a_log, wide.dt_bias);
   const int tokens = inputs.mixed.shape(0);
   GatedDeltaResult result{.out = room({tokens, need.value_heads, need.value_dim}),

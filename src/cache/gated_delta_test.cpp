@@ -75,6 +75,27 @@ TEST(GatedDelta, TheTailIsTheNewestInputsEvenBehindASpanShorterThanTheKernel) {
     }
 }
 
+// GGUF files hold -exp(a_log).
+TEST(GatedDelta, ARateInPlaceOfItsLogarithmGivesTheSameBits) {
+  const RecurrentNeed need = kNeeds[0];
+  for (const mx::Dtype dtype : {mx::float32, mx::bfloat16}) {
+    RecurrentInputs inputs = recurrent_inputs(need, 9, 12, dtype);
+    const Forward want = forward(need, inputs, {4, 5}, NumericMode::reference);
+    const Forward near = forward(need, inputs, {4, 5}, NumericMode::native);
+    inputs.a_log = mx::negative(mx::exp(inputs.a_log));
+    EXPECT_FALSE(same_bits(forward(need, inputs, {4, 5}, NumericMode::reference).out, want.out));
+    inputs.a_log_is_rate = true;
+    const Forward got = forward(need, inputs, {4, 5}, NumericMode::reference);
+    EXPECT_TRUE(same_bits(got.out, want.out));
+    EXPECT_TRUE(same_memory(got.memory, want.memory));
+    // The logarithm's own rounding moves the decay by a few ulp of its exponent, over nine tokens.
+    const mx::array off =
+        mx::abs(forward(need, inputs, {4, 5}, NumericMode::native).memory->state - near.memory->state);
+    EXPECT_LT(mx::max(off).item<float>(),
+              9 * 16 * 0x1p-24f * (1 + mx::max(mx::abs(near.memory->state)).item<float>()));
+  }
+}
+
 TEST(GatedDelta, TheMemoryItStartsFromStaysAsItIs) {
   const RecurrentNeed need = kNeeds[0];
   const RecurrentInputs inputs = recurrent_inputs(need, 8, 5);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/json.h"
+#include "base/unique_json.h"
 
 namespace godwit::cache {
 namespace {
@@ -95,7 +95,7 @@ Codec codec_of_entry(const Json& entry, int layer, const std::string& origin) {
 Json parsed_list(std::string_view json, const std::string& origin) {
   Json list;
   try {
-    list = parse_json(json, origin);
+    list = parse_unique_json(json, origin);
   } catch (const Error& e) {
     throw Error(ErrorCode::corrupt_file, "kv_config",
                 std::string_view(e.what()).substr(std::string_view("[json] ").size()));
@@ -103,6 +103,7 @@ Json parsed_list(std::string_view json, const std::string& origin) {
   if (!list.is_array())
     fail(ErrorCode::corrupt_file, "kv_config", "{}: a list of layers is expected, not {}", origin,
          list.type_name());
+  if (list.empty()) fail(ErrorCode::corrupt_file, "kv_config", "{}: the list names no layer", origin);
   return list;
 }
 
@@ -121,7 +122,7 @@ KvPolicy parse_kv_policy(std::string_view text) {
   std::optional<Codec> codec;
   if (fields[0] == "affine") codec = affine_codec(fields);
   if (fields[0] == "turbo") codec = turbo_codec(fields);
-  if (!codec) fail(ErrorCode::unsupported, "kv", "no KV policy '{}'; there are {}", text, kChoices);
+  if (!codec) fail(ErrorCode::invalid_argument, "kv", "no KV policy '{}'; there are {}", text, kChoices);
   return {.codec = *codec};
 }
 

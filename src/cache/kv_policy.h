@@ -38,7 +38,7 @@ struct KvPolicy {
 inline constexpr int kTurboTableVersion = 1;
 
 // "dense", "dense:bf16|f16|f32", "affine:BITS[:GROUP]" (group 64), "turbo:KEY_BITS:VALUE_BITS[:parity]",
-// "config". Anything else is Error{unsupported} that lists what exists.
+// "config". Anything else is Error{invalid_argument} that lists what exists.
 KvPolicy parse_kv_policy(std::string_view text);
 std::string to_string(const KvPolicy& policy);  // what parse_kv_policy reads; the start is not part of it
 std::string to_string(const Codec& codec);

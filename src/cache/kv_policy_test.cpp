@@ -76,7 +76,7 @@ TEST(KvPolicy, OthersAreRefusedByNameWithAListOfWhatThereIs) {
                            " dense",
                            "affine: 4"}) {
     const Failure failure = failure_of([&] { parse_kv_policy(text); });
-    EXPECT_EQ(failure.code, ErrorCode::unsupported) << text;
+    EXPECT_EQ(failure.code, ErrorCode::invalid_argument) << text;
     for (const std::string& part :
          {"'" + std::string(text) + "'", std::string("dense:bf16"), std::string("2, 3, 4, 5, 6 or 8"),
           std::string("32, 64 or 128"), std::string("keys of 2, 4, 5 or 8"), std::string("config")})
@@ -92,14 +92,15 @@ TEST(KvConfig, NamesTheCodecOfEachLayerAndLeavesTheOthersDense) {
   EXPECT_EQ(to_string(policy.codec_of(2)), "affine:6:64");  // mlx-optiq's group where none is named
   EXPECT_EQ(to_string(policy.codec_of(3)), "affine:8:64");
   EXPECT_EQ(to_string(policy), "config");
-  EXPECT_NE(policy, config("[]"));
+  EXPECT_NE(policy, config(R"([{"layer_idx": 0, "bits": 4, "group_size": 32}])"));
 }
 
 TEST(KvConfig, DamagedListsAreNamedAndChangeNothing) {
   KvPolicy policy = parse_kv_policy("config");
   for (const char* json :
-       {"", "{", "{}", "4", "[4]", "[[]]", "[{}]", R"([{"layer_idx": 0}])", R"([{"bits": 4}])",
+       {"", "{", "{}", "4", "[]", "[4]", "[[]]", "[{}]", R"([{"layer_idx": 0}])", R"([{"bits": 4}])",
         R"([{"layer_idx": 4, "bits": 4}])", R"([{"layer_idx": -1, "bits": 4}])",
+        R"([{"layer_idx": 0, "bits": 4, "bits": 8}])", R"([{"layer_idx": 0, "layer_idx": 1, "bits": 4}])",
         R"([{"layer_idx": 0.5, "bits": 4}])", R"([{"layer_idx": "0", "bits": 4}])",
         R"([{"layer_idx": 0, "bits": "4"}])", R"([{"layer_idx": 4294967296, "bits": 4}])",
         R"([{"layer_idx": 0, "bits": 4, "group_size": null}])",

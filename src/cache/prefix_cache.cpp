@@ -11,18 +11,6 @@
 #include "cache/state_store_impl.h"
 
 namespace godwit::cache {
-namespace {
-
-// Calls fn on every node below `node`, children first.
-template <typename Fn>
-void for_nodes(PrefixNode& node, Fn&& fn) {
-  for (auto& [token, child] : node.children) {
-    for_nodes(*child, fn);
-    fn(*child);
-  }
-}
-
-}  // namespace
 
 // One tree for each space and form: what a row held densely and what it encoded are different bytes.
 struct PrefixCache::Impl {
@@ -120,6 +108,7 @@ bool PrefixCache::Impl::fetch(Wood& wood, PrefixPath& path, int prefix) {
         return false;
       }
       node.recorded = node.key;
+      node.recorded_losses = cold->losses();
       ++counts.cold_hits;
       part.node = &node;
     }
@@ -168,12 +157,13 @@ Row PrefixCache::Impl::row_of(const PrefixPath& path, int prefix) {
 void PrefixCache::Impl::hold(Wood& wood, const Row::Impl& row, std::span<const int> tokens) {
   PrefixNode* node = &wood.tree.root();
   std::vector<PrefixNode*> changed;
+  const std::uint64_t losses = cold ? cold->losses() : 0;
   for (std::size_t at = 0; at < tokens.size(); at += kPositions) {
     const auto slice = tokens.subspan(at, std::min<std::size_t>(kPositions, tokens.size() - at));
     node = &wood.tree.put(*node, slice);
     node->used = ++clock;
-    // On disk the way to a node leads over all before it, those without blocks too.
-    bool is_new = cold && node->recorded != node->key;
+    // On disk the way to a node leads over all before it, those without blocks too. What was lost there comes again.
+    bool is_new = cold && (node->recorded != node->key || node->recorded_losses != losses);
     for (std::size_t g = 0; g < choices.groups.size(); ++g) {
       const auto& blocks = row.tables[g].blocks();
       const std::size_t b = at / kPositions;
@@ -191,16 +181,19 @@ void PrefixCache::Impl::hold(Wood& wood, const Row::Impl& row, std::span<const i
     if (is_new) changed.push_back(node);
   }
   if (!cold) return;
+  // What a full queue does not take comes again with the next row along this way, and all behind it.
+  bool is_taken = true;
   for (PrefixNode* each : changed) {
-    cold->put(to_record(*each, choices, wood.encoded, wood.signature));
-    each->recorded = each->key;
+    is_taken = is_taken && cold->put(to_record(*each, choices, wood.encoded, wood.signature));
+    each->recorded = is_taken ? each->key : ColdKey{};
+    each->recorded_losses = losses;
   }
 }
 
 void PrefixCache::Impl::count_bytes() {
   counts.bytes = counts.snapshot_bytes = counts.nodes = 0;
   for (auto& [key, wood] : woods)
-    for_nodes(wood.tree.root(), [&](PrefixNode& node) {
+    wood.tree.for_nodes([&](PrefixNode& node) {
       counts.bytes += node.bytes();
       for (const auto& [position, snapshot] : node.snapshots) counts.snapshot_bytes += snapshot.bytes();
       ++counts.nodes;
@@ -212,7 +205,7 @@ template <typename Which>
 PrefixNode* PrefixCache::Impl::oldest(Which&& which) {
   PrefixNode* found = nullptr;
   for (auto& [key, wood] : woods)
-    for_nodes(wood.tree.root(), [&](PrefixNode& node) {
+    wood.tree.for_nodes([&](PrefixNode& node) {
       if (which(node) && (!found || node.used < found->used)) found = &node;
     });
   return found;

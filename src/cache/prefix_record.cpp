@@ -4,22 +4,21 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <functional>
 #include <limits>
+#include <map>
 
 #include "base/error.h"
+#include "cache/held_positions.h"
 #include "cache/reference_layout_json.h"
 
 namespace godwit::cache {
 namespace {
 
-// A block as a part: itself if nobody writes into it any more, else a copy.
-ColdPart block_part(const PrefixNode::Held& held, BlockPool& pool) {
-  BlockRef block = held.block;
-  if (held.valid < kPositions) {
-    block = pool.take(held.block->bytes());
-    std::memcpy(block->data(), held.block->data(), block->bytes());
-  }
+// A record depends on its tokens and on nothing that the memory of a block held before or holds beside them.
+ColdPart block_part(const PrefixNode::Held& held, const StoreChoices& choices, std::size_t g, bool encoded) {
+  const BlockRef block = held_positions(held.block, held.valid, choices.groups[g], encoded, choices.is_native(),
+                                        *choices.pool);
   return {{block->data(), block->bytes()}, block};
 }
 
@@ -161,15 +160,94 @@ void adopt_layouts(const StoredNode& stored, const StoreChoices& choices, bool e
   }
 }
 
+// Where a record's parts are, by what its metadata says.
+struct Content {
+  std::vector<int> valid;
+  std::vector<std::size_t> blocks;  // by group: the part, where valid is not 0
+  struct Snapshot {
+    Json metadata;
+    std::size_t first_part, parts;
+  };
+  std::map<int, Snapshot> snapshots;
+  Json metadata;
+};
+
+Content content_of(const std::string& text, std::size_t parts) {
+  constexpr int kMost = std::numeric_limits<int>::max();
+  Content content;
+  content.metadata = parse_json(text, "prefix");
+  std::size_t part = 0;
+  for (const Json& valid : field(content.metadata, "valid")) {
+    content.valid.push_back(number(valid, 0, kPositions));
+    content.blocks.push_back(part);
+    part += content.valid.back() > 0;
+  }
+  for (const Json& snapshot : field(content.metadata, "snapshots")) {
+    const std::size_t own = 2 * field(snapshot, "recurrent").size();
+    content.snapshots[number(field(snapshot, "at"), 1, kMost)] = {snapshot, part, own};
+    part += own;
+  }
+  if (part != parts) fail(ErrorCode::corrupt_file, "prefix", "{} parts, and the metadata tells of {}", parts, part);
+  return content;
+}
+
+bool holds_all(const Content& stored, const Content& asked) {
+  const auto is_there = [&](const auto& snapshot) { return stored.snapshots.contains(snapshot.first); };
+  return std::ranges::equal(stored.valid, asked.valid, std::ranges::greater_equal()) &&
+         std::ranges::all_of(asked.snapshots, is_there);
+}
+
+ColdPart part_of(const ColdFile& file, std::size_t index) {
+  auto bytes = std::make_shared<std::vector<std::byte>>(file.header().parts.at(index).bytes);
+  file.read_part(index, *bytes);
+  return {*bytes, bytes};
+}
+
+// ColdRecord::Join of prefixes: of each group the block with more valid positions, and every snapshot.
+std::optional<ColdRecord> joined(const ColdRecord& record, const ColdFile& file) {
+  const Content ours = content_of(record.metadata, record.parts.size());
+  const Content stored = content_of(file.header().metadata, file.header().parts.size());
+  if (stored.valid.size() != ours.valid.size() || field(stored.metadata, "layouts") != field(ours.metadata, "layouts"))
+    return record;
+  if (holds_all(stored, ours)) return std::nullopt;
+  ColdRecord both = record;
+  both.parts.clear();
+  Json valid = Json::array(), snapshots = Json::array();
+  for (std::size_t g = 0; g < ours.valid.size(); ++g) {
+    const bool is_ours = ours.valid[g] >= stored.valid[g];
+    valid.push_back(std::max(ours.valid[g], stored.valid[g]));
+    if (valid.back() == 0) continue;
+    both.parts.push_back(is_ours ? record.parts[ours.blocks[g]] : part_of(file, stored.blocks[g]));
+  }
+  std::map<int, Content::Snapshot> all = ours.snapshots;
+  all.insert(stored.snapshots.begin(), stored.snapshots.end());
+  for (const auto& [position, snapshot] : all) {
+    const bool is_ours = ours.snapshots.contains(position);
+    snapshots.push_back(snapshot.metadata);
+    for (std::size_t p = snapshot.first_part; p < snapshot.first_part + snapshot.parts; ++p)
+      both.parts.push_back(is_ours ? record.parts[p] : part_of(file, p));
+  }
+  both.metadata = dump_json({{"valid", valid}, {"layouts", field(ours.metadata, "layouts")}, {"snapshots", snapshots}});
+  check_record(both);
+  return both;
+}
+
 }  // namespace
 
 ColdRecord to_record(const PrefixNode& node, const StoreChoices& choices, bool encoded, std::string signature) {
-  ColdRecord record{node.key, node.parent->key, std::move(signature), node.tokens, {}, {}};
+  ColdRecord record{.key = node.key,
+                    .parent = node.parent->key,
+                    .signature = std::move(signature),
+                    .tokens = node.tokens,
+                    .metadata = {},
+                    .parts = {},
+                    .follows_record = !node.parent->is_root(),
+                    .join = joined};
   Json valid = Json::array(), layouts = Json::array(), snapshots = Json::array();
   for (std::size_t g = 0; g < node.held.size(); ++g) {
     const PrefixNode::Held& held = node.held[g];
     valid.push_back(held.block ? held.valid : 0);
-    if (held.block) record.parts.push_back(block_part(held, *choices.pool));
+    if (held.block) record.parts.push_back(block_part(held, choices, g, encoded));
     if (!choices.is_native()) layouts.push_back(layout_json(choices.groups[g].reference(encoded).value()));
   }
   for (const auto& [position, snapshot] : node.snapshots) {

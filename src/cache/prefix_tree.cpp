@@ -36,6 +36,20 @@ std::size_t PrefixNode::bytes() const {
 
 PrefixTree::PrefixTree(const ColdKey& root, std::size_t groups) : groups_(groups) { root_.key = root; }
 
+// From leaf to leaf, without a stack of its own: nothing here can fail.
+PrefixTree::~PrefixTree() {
+  for (PrefixNode* node = &root_;;) {
+    if (!node->children.empty()) {
+      node = node->children.begin()->second.get();
+    } else if (node->is_root()) {
+      return;
+    } else {
+      node = node->parent;
+      node->children.erase(node->children.begin());
+    }
+  }
+}
+
 PrefixTree::Match PrefixTree::match(std::span<const int> tokens) {
   Match match;
   for (PrefixNode* at = &root_; at->is_root() || at->is_full();) {

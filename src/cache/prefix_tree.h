@@ -38,7 +38,8 @@ struct PrefixNode {
 
   PrefixNode* parent = nullptr;
   ColdKey key;
-  ColdKey recorded;  // the key under which the cold tier was last given this node
+  ColdKey recorded;  // the key under which the cold tier was last given this node,
+  std::uint64_t recorded_losses = 0;  // and what it had lost by then
   int begin = 0;  // position of the first token
   std::vector<int> tokens;
   std::vector<Held> held;                        // by group
@@ -56,6 +57,8 @@ class PrefixTree {
  public:
   // `root` names all that can change a cached byte but the tokens.
   PrefixTree(const ColdKey& root, std::size_t groups);
+  PrefixTree(PrefixTree&&) = default;  // only of an empty one: nodes point to their root
+  ~PrefixTree();                       // a long prompt is a deep tree: not by recursion
 
   // The nodes along `tokens`, root left out; of the last only some leading tokens may agree.
   struct Match {
@@ -67,8 +70,19 @@ class PrefixTree {
   // stays.
   PrefixNode& put(PrefixNode& parent, std::span<const int> tokens);
   PrefixNode& root() { return root_; }
-  // Removes a node without children; returns what it held.
+  // Removes a node without children.
   static void remove(PrefixNode& leaf);
+  // Calls fn on every node but the root, a node before its children. Nodes stay meanwhile.
+  template <typename Fn>
+  void for_nodes(Fn&& fn) {
+    std::vector<PrefixNode*> waiting = {&root_};
+    while (!waiting.empty()) {
+      PrefixNode* const node = waiting.back();
+      waiting.pop_back();
+      if (!node->is_root()) fn(*node);
+      for (auto& [token, child] : node->children) waiting.push_back(child.get());
+    }
+  }
 
  private:
   PrefixNode root_;

@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <random>
 #include <vector>
 
 #include "base/mx_ops.h"
 #include "cache/gated_delta.h"
+#include "support/random_array.h"
 
 namespace godwit::cache {
 
@@ -21,14 +21,7 @@ inline RecurrentNeed recurrent_need(int key_heads, int value_heads, int key_dim,
           .kernel = kernel};
 }
 
-inline mx::array random_array(const mx::Shape& shape, unsigned seed, float spread = 1.0f) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal(0.0f, spread);
-  mx::array x = mx::zeros(shape, mx::float32);
-  std::vector<float> values(x.size());
-  for (float& value : values) value = normal(random);
-  return mx::array(values.data(), shape);
-}
+using testing_support::random_array;
 
 // The first tokens of one sequence per seed; the weights are those of seed 0.
 inline RecurrentInputs recurrent_inputs(const RecurrentNeed& need, int tokens, unsigned seed,

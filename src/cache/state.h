@@ -48,6 +48,8 @@ struct RecurrentInputs {
   mx::array update;       // [tokens, value_heads], the logits b
   mx::array a_log;        // [value_heads]
   mx::array dt_bias;      // [value_heads]
+  // a_log holds -exp(a_log), f32: GGUF files store no other form, and no logarithm gives its bits back.
+  bool a_log_is_rate = false;
 };
 
 // What one layer sees during a Step. All rows' tokens are packed along axis 0, rows in plan order.

@@ -46,19 +46,20 @@ fs::path gguf_in_folder(const fs::path& folder) {
 
 }  // namespace
 
-Checkpoint Checkpoint::open(const fs::path& path) {
+Checkpoint Checkpoint::open(const fs::path& path, const Dialects& dialects) {
   if (!fs::exists(path)) fail(ErrorCode::not_found, "checkpoint", "{}: does not exist", path.string());
   Checkpoint checkpoint;
   checkpoint.path_ = path;
   if (fs::is_directory(path)) {
     if (is_described_by_config(path)) {
-      checkpoint.config_ = read_config(path);
+      checkpoint.config_ = read_config(path, dialects);
       return checkpoint;
     }
     checkpoint.path_ = gguf_in_folder(path);
   }
   auto file = std::make_shared<GgufFile>(open_gguf(checkpoint.path_));
-  checkpoint.config_ = gguf_config(*file);
+  checkpoint.config_ = gguf_config(*file, dialects);
+  checkpoint.gguf_dialect_ = gguf_dialect(file->metadata, dialects).gguf;
   checkpoint.gguf_tokenizer_ = checkpoint::gguf_tokenizer(file->metadata);
   checkpoint.gguf_chat_template_ = file->metadata.string("tokenizer.chat_template");
   checkpoint.gguf_ = std::move(file);
@@ -69,9 +70,8 @@ std::shared_ptr<WeightStore> Checkpoint::weights(const WeightRules& rules) const
   if (!gguf_)
     return std::make_shared<WeightStore>(read_safetensors_folder(path_), config_.quantization, path_.string(),
                                          rules);
-  const GgufArchitecture& architecture = gguf_architecture(gguf_->metadata);
-  return std::make_shared<WeightStore>(gguf_tensors(*gguf_, architecture, config_), QuantizationMap{},
-                                       path_.string(), rules, architecture.norms_include_one);
+  return std::make_shared<WeightStore>(gguf_tensors(*gguf_, *gguf_dialect_, config_), QuantizationMap{},
+                                       path_.string(), rules, gguf_dialect_->norms_include_one);
 }
 
 }  // namespace godwit::checkpoint

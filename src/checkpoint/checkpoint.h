@@ -24,7 +24,7 @@ class Checkpoint {
  public:
   // Throws Error{not_found} for a missing path, Error{corrupt_file} or Error{unsupported} naming file and
   // value.
-  static Checkpoint open(const std::filesystem::path& path);
+  static Checkpoint open(const std::filesystem::path& path, const Dialects& dialects);
 
   const std::filesystem::path& path() const { return path_; }
   const Config& config() const { return config_; }
@@ -34,6 +34,12 @@ class Checkpoint {
   // tokenizer.chat_template of a GGUF file; that of a folder is the text layer's business.
   const std::optional<std::string>& gguf_chat_template() const { return gguf_chat_template_; }
 
+  // Gives back the vocabulary and the template of a GGUF file, which nobody needs once a tokenizer was made of them.
+  void drop_text() {
+    gguf_tokenizer_.reset();
+    gguf_chat_template_.reset();
+  }
+
   // Maps every tensor file and hands the tensors out under Hugging Face names.
   std::shared_ptr<WeightStore> weights(const WeightRules& rules = {}) const;
 
@@ -41,6 +47,7 @@ class Checkpoint {
   std::filesystem::path path_;
   Config config_;
   std::shared_ptr<const GgufFile> gguf_;
+  const GgufDialect* gguf_dialect_ = nullptr;  // of gguf_
   std::optional<GgufTokenizer> gguf_tokenizer_;
   std::optional<std::string> gguf_chat_template_;
 };

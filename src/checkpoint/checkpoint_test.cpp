@@ -1,4 +1,5 @@
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/test_dialects.h"
 
 #include "base/mx_ops.h"
 #include "checkpoint/test_files.h"
@@ -42,7 +43,7 @@ GgufBytes header(const std::string& arch) {
 }
 
 Checkpoint open_bytes(const GgufBytes& gguf) {
-  return Checkpoint::open(write_file(fresh_folder("checkpoint") / "m.gguf", gguf.bytes()));
+  return Checkpoint::open(write_file(fresh_folder("checkpoint") / "m.gguf", gguf.bytes()), test_dialects());
 }
 
 TEST(Checkpoint, a_folder_is_described_without_opening_a_tensor_file) {
@@ -51,18 +52,18 @@ TEST(Checkpoint, a_folder_is_described_without_opening_a_tensor_file) {
       "intermediate_size":128,"num_attention_heads":4,"vocab_size":96,"rms_norm_eps":1e-5})");
   // Opening this one would fail: it is a folder, which cannot be mapped.
   std::filesystem::create_directories(folder / "model.safetensors");
-  const Checkpoint checkpoint = Checkpoint::open(folder);
+  const Checkpoint checkpoint = Checkpoint::open(folder, test_dialects());
   EXPECT_EQ(checkpoint.config().layers, 4);
   EXPECT_FALSE(checkpoint.is_gguf());
   expect_error(ErrorCode::io, {"model.safetensors"}, [&] { checkpoint.weights(); });
 }
 
 TEST(Checkpoint, paths_that_hold_no_model_are_named) {
-  expect_error(ErrorCode::not_found, {"/nowhere/at/all"}, [] { Checkpoint::open("/nowhere/at/all"); });
+  expect_error(ErrorCode::not_found, {"/nowhere/at/all"}, [] { Checkpoint::open("/nowhere/at/all", {}); });
   const auto folder = fresh_folder("empty");
-  expect_error(ErrorCode::not_found, {"config.json", ".gguf"}, [&] { Checkpoint::open(folder); });
+  expect_error(ErrorCode::not_found, {"config.json", ".gguf"}, [&] { Checkpoint::open(folder, test_dialects()); });
   expect_error(ErrorCode::corrupt_file, {"x.txt"},
-               [&] { Checkpoint::open(write_file(folder / "x.txt", "hello world")); });
+               [&] { Checkpoint::open(write_file(folder / "x.txt", "hello world"), {}); });
 }
 
 TEST(Checkpoint, gguf_metadata_becomes_a_config) {
@@ -87,11 +88,25 @@ TEST(Checkpoint, a_gguf_beside_a_config_describes_itself) {
   write_file(folder / "config.json", "{}");
   write_file(folder / "m.gguf",
              header("llama").tensor("token_embd.weight", {32, 7}, kF32, ramp(7 * 32)).bytes());
-  const Checkpoint checkpoint = Checkpoint::open(folder);
+  const Checkpoint checkpoint = Checkpoint::open(folder, test_dialects());
   EXPECT_TRUE(checkpoint.is_gguf());
   EXPECT_EQ(checkpoint.config().vocabulary, 7);
   write_file(folder / "other.gguf", "");
-  expect_error(ErrorCode::invalid_argument, {"holds 2 .gguf files"}, [&] { Checkpoint::open(folder); });
+  expect_error(ErrorCode::invalid_argument, {"holds 2 .gguf files"}, [&] { Checkpoint::open(folder, test_dialects()); });
+}
+
+TEST(Checkpoint, gguf_says_how_many_values_of_a_head_are_turned_in_pairs) {
+  const auto open_with = [](std::uint32_t count) {
+    return open_bytes(header("llama")
+                          .u32("llama.rope.dimension_count", count)
+                          .tensor("token_embd.weight", {32, 7}, kF32, ramp(7 * 32)))
+        .config();
+  };
+  EXPECT_EQ(open_with(8).partial_rotary_factor, 1.0);  // heads of 8
+  EXPECT_EQ(open_with(4).partial_rotary_factor, 0.5);
+  for (const std::uint32_t count : {0u, 3u, 10u, 1u << 31})
+    expect_error(ErrorCode::corrupt_file, {"llama.rope.dimension_count", std::to_string(count)},
+                 [&] { open_with(count); });
 }
 
 TEST(Checkpoint, gguf_rope_scaling_is_read_in_every_spelling) {
@@ -131,7 +146,7 @@ TEST(Checkpoint, gguf_without_a_needed_key_or_of_unknown_kind_is_refused_by_name
   });
 }
 
-TEST(Checkpoint, gemma3_defaults_fill_what_its_files_leave_out) {
+TEST(Checkpoint, a_dialect_fills_what_its_files_leave_out) {
   const Checkpoint checkpoint = open_bytes(header("gemma3")
                                                .u32("gemma3.attention.key_length", 16)
                                                .u32("gemma3.attention.sliding_window", 64)

@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "base/error.h"
-#include "checkpoint/config_defaults.h"
 #include "checkpoint/config_keys.h"
 #include "checkpoint/config_rope.h"
 
@@ -42,23 +41,44 @@ void overlay(Json& base, const Json& over) {
     if (!value.is_null() || !base.contains(key)) base[key] = value;
 }
 
+// The keys of a dialect under the names of the graph, beside those that have them already.
+void add_common_spellings(Json& object, const Dialect* dialect) {
+  if (!dialect) return;
+  for (const auto& [own, common] : dialect->keys)
+    if (object.contains(own) && !object.contains(common)) object[common] = object[own];
+}
+
+Json defaults_of(const Dialect* dialect) { return dialect ? Json::parse(dialect->defaults) : Json::object(); }
+
+// A null that says something of its own becomes what it says.
+void spell_out_nulls(Json& object, const Dialect* dialect) {
+  constexpr const char* kTied = "tie_word_embeddings";  // Python takes None for false
+  if (object.contains(kTied) && object[kTied].is_null()) object[kTied] = false;
+  if (!dialect) return;
+  const Json nulls = Json::parse(dialect->nulls);
+  for (const auto& [key, meaning] : nulls.items())
+    if (object.contains(key) && object[key].is_null()) object[key] = meaning;
+}
+
+Json flat_object(const Json& config, const Dialect* dialect) {
+  Json given = config;
+  add_common_spellings(given, dialect);
+  spell_out_nulls(given, dialect);
+  Json object = defaults_of(dialect);
+  overlay(object, given);
+  return object;
+}
+
 // The decoder's own object, with the defaults of its family beneath and the keys that only the outer object
 // has.
-Json decoder_object(const Json& config, const std::string& model_type, const ConfigKeys& outer) {
+Json decoder_object(const Json& config, const Dialect* dialect, const ConfigKeys& outer) {
   const Json* const text = outer.find("text_config");
-  if (!text) {
-    Json object = config_defaults(model_type);
-    overlay(object, config);
-    return object;
-  }
+  if (!text) return flat_object(config, dialect);
   if (!text->is_object()) outer.bad("text_config", *text, "an object");
-  const std::string inner = ConfigKeys(*text, "text_config").string("model_type").value_or(model_type);
-  Json object = config_defaults(inner);
-  overlay(object, config_defaults(model_type));
-  overlay(object, *text);
+  Json object = flat_object(*text, dialect);
   if (outer.find("vocab_size")) object["vocab_size"] = config["vocab_size"];
   for (const char* const key : {"tie_word_embeddings", "dtype", "torch_dtype", "bos_token_id"})
-    if (outer.find(key) && !object.contains(key)) object[key] = config[key];
+    if (outer.find(key) && (!text->contains(key) || (*text)[key].is_null())) object[key] = config[key];
   return object;
 }
 
@@ -110,17 +130,7 @@ std::vector<std::string> read_layer_types(const ConfigKeys& keys, int layers) {
   return types;
 }
 
-// The period of "every n-th layer is full", when the list has one.
-std::optional<int> period_of(const std::vector<std::string>& types) {
-  const auto first = std::find(types.begin(), types.end(), "full_attention");
-  if (first == types.end()) return std::nullopt;
-  const std::size_t period = static_cast<std::size_t>(first - types.begin()) + 1;
-  for (std::size_t i = 0; i < types.size(); ++i)
-    if (types[i] != ((i + 1) % period == 0 ? "full_attention" : "sliding_attention")) return std::nullopt;
-  return static_cast<int>(period);
-}
-
-void read_attention(const ConfigKeys& keys, const Json& given, Config& config) {
+void read_attention(const ConfigKeys& keys, Config& config) {
   config.attention_bias = keys.boolean("attention_bias").value_or(false);
   config.mlp_bias = keys.boolean("mlp_bias").value_or(false);
   config.tie_word_embeddings = keys.boolean("tie_word_embeddings");
@@ -129,9 +139,6 @@ void read_attention(const ConfigKeys& keys, const Json& given, Config& config) {
   const Json* const pattern = keys.find("sliding_window_pattern");
   if (pattern && pattern->is_number())
     config.sliding_window_pattern = keys.size("sliding_window_pattern", kMaxLayers);
-  // A newer file says the same by layer_types; a default of the family must not win over it.
-  if (!given.contains("sliding_window_pattern"))
-    if (const auto period = period_of(config.layer_types)) config.sliding_window_pattern = period;
   config.query_pre_attn_scalar = keys.number("query_pre_attn_scalar");
   config.attn_logit_softcapping = keys.number("attn_logit_softcapping");
   config.final_logit_softcapping = keys.number("final_logit_softcapping");
@@ -154,6 +161,23 @@ void add_ids(const Json& object, std::string_view origin, std::string_view key, 
   for (const Json& id : *value) add(id);
 }
 
+// A sliding layer that the oracle reads in full is a warning.
+void leave_out_windows(const Dialect& dialect, Config& config) {
+  if (std::ranges::find(config.layer_types, "sliding_attention") != config.layer_types.end())
+    config.warnings.push_back(fmt::format("{}: layer_types has sliding layers: mlx-lm reads each in full for {}, and so "
+                                          "does this graph",
+                                          config.origin, dialect.model_type));
+  config.layer_types.clear();
+  config.sliding_window.reset();
+}
+
+void warn_of_unread(const Dialect& dialect, Config& config) {
+  for (const auto& [key, value] : dialect.unread)
+    if (config.raw.contains(key) && config.raw[key] == value)
+      config.warnings.push_back(fmt::format("{}: {} is '{}': mlx-lm does not read it for {}, nor does this graph",
+                                            config.origin, key, value, config.source_model_type));
+}
+
 QuantizationMap read_quantization(const ConfigKeys& outer, const ConfigKeys& inner,
                                   const std::string& origin) {
   for (const ConfigKeys* const keys : {&outer, &inner})
@@ -164,7 +188,8 @@ QuantizationMap read_quantization(const ConfigKeys& outer, const ConfigKeys& inn
 
 }  // namespace
 
-Config parse_config(const Json& config, const std::optional<Json>& generation, std::string_view origin) {
+Config parse_config(const Json& config, const std::optional<Json>& generation, std::string_view origin,
+                    const Dialects& dialects) {
   if (!config.is_object()) fail(ErrorCode::corrupt_file, "config", "{}: is not an object", origin);
   Json whole = config;
   untag_floats(whole);
@@ -174,14 +199,15 @@ Config parse_config(const Json& config, const std::optional<Json>& generation, s
   const auto type = outer.string("model_type");
   if (!type) outer.missing("model_type");
   result.source_model_type = *type;
-  result.model_type = remapped_model_type(*type);
-  result.raw = decoder_object(whole, result.model_type, outer);
+  const Dialect* const dialect = dialects.of_type(*type);
+  result.model_type = dialect ? std::string(dialect->model_type) : *type;
+  result.raw = decoder_object(whole, dialect, outer);
 
   const ConfigKeys keys(result.raw, result.origin);
   read_sizes(keys, result);
-  read_rope(keys, result);
   const Json* const text = outer.find("text_config");
-  read_attention(keys, text ? *text : whole, result);
+  read_rope(keys, text ? *text : whole, dialect ? dialect->rope_parameters : RopeParameters::unread, result);
+  read_attention(keys, result);
   result.dtype = keys.string("dtype").value_or(keys.string("torch_dtype").value_or(""));
   if (const auto bos = keys.integer("bos_token_id"); bos && *bos >= 0 && *bos <= kMaxVocabulary)
     result.bos_id = static_cast<int>(*bos);
@@ -190,6 +216,8 @@ Config parse_config(const Json& config, const std::optional<Json>& generation, s
   if (generation)
     add_ids(*generation, result.origin + " (generation_config.json)", "eos_token_id", result.end_ids);
   result.quantization = read_quantization(outer, keys, result.origin);
+  if (dialect) warn_of_unread(*dialect, result);
+  if (dialect && !dialect->reads_windows) leave_out_windows(*dialect, result);
   return result;
 }
 

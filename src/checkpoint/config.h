@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "checkpoint/dialect.h"
 #include "checkpoint/quantization.h"
 
 namespace godwit::checkpoint {
@@ -40,7 +41,7 @@ struct RopeScaling {
 
 class Config {
  public:
-  std::string model_type;         // after the remap: mistral reads as llama, ...
+  std::string model_type;         // of its dialect: mistral reads as llama, ...
   std::string source_model_type;  // as the file spells it
   std::string origin;             // the file, for messages
   int hidden = 0;
@@ -75,6 +76,9 @@ class Config {
   std::set<int> end_ids;  // generation_config.json and config.json together; the tokenizer adds its own
   std::string dtype;      // torch_dtype / dtype: "bfloat16", ...; empty when the file does not say
 
+  // Where the file is followed although the oracle reads it otherwise: why its bits are not promised. Blank: nowhere.
+  std::string departure;
+
   QuantizationMap quantization;
 
   bool from_gguf = false;
@@ -96,10 +100,15 @@ class Config {
   std::vector<int> integers(std::string_view key) const;
 };
 
-// `config` is the parsed config.json; `generation` that of generation_config.json when there is one.
-Config parse_config(const Json& config, const std::optional<Json>& generation, std::string_view origin);
+// `config` is the parsed config.json; `generation` that of generation_config.json when there is one. A type
+// that no dialect reads is parsed with the parser's own defaults: refusing it is the registry's business.
+Config parse_config(const Json& config, const std::optional<Json>& generation, std::string_view origin,
+                    const Dialects& dialects = {});
+
+// What config.json of a folder says about model_type, if it says a string; nothing else in it is looked at.
+std::optional<std::string> read_model_type(const std::filesystem::path& folder);
 
 // config.json and generation_config.json of a folder. No other file is opened.
-Config read_config(const std::filesystem::path& folder);
+Config read_config(const std::filesystem::path& folder, const Dialects& dialects = {});
 
 }  // namespace godwit::checkpoint

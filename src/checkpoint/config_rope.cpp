@@ -1,7 +1,7 @@
 #include "checkpoint/config_rope.h"
 
 #include <algorithm>
-#include <array>
+#include <cmath>
 #include <string>
 
 #include "base/error.h"
@@ -13,7 +13,8 @@ constexpr std::int64_t kMaxPositions = 1ll << 30;
 
 double positive(const ConfigKeys& keys, std::string_view key, double absent) {
   const double value = keys.number(key).value_or(absent);
-  if (!(value > 0)) keys.bad(key, Json(value), "a number above 0");
+  // The graphs compute in f32.
+  if (!(value > 0) || !std::isnormal(static_cast<float>(value))) keys.bad(key, Json(value), "a number above 0 that f32 holds");
   return value;
 }
 
@@ -49,13 +50,6 @@ RopeScaling read_scaling(const Json& object, const std::string& origin) {
   return scaling;
 }
 
-// mlx-lm reads rope_parameters for few families; for the others it would run with default rotary settings.
-bool oracle_reads_parameters(std::string_view model_type) {
-  constexpr std::array<std::string_view, 6> kReads = {"gemma4",  "gemma4_text",  "qwen3",
-                                                      "qwen3_5", "qwen3_5_text", "ministral3"};
-  return std::find(kReads.begin(), kReads.end(), model_type) != kReads.end();
-}
-
 const Json* part_of(const Json& parameters, const char* layer_type) {
   const auto found = parameters.find(layer_type);
   return found != parameters.end() && found->is_object() ? &*found : nullptr;
@@ -66,30 +60,34 @@ struct Source {
   const Json* sliding = nullptr;  // its part for sliding layers
 };
 
-Source parameters_of(const ConfigKeys& keys, Config& config) {
+Source parameters_of(const ConfigKeys& keys) {
   const Json* const parameters = keys.find("rope_parameters");
   if (!parameters) return {};
   if (!parameters->is_object()) keys.bad("rope_parameters", *parameters, "an object");
-  if (!oracle_reads_parameters(config.model_type))
-    config.warnings.push_back(
-        fmt::format("{}: rope_parameters is honoured here, while mlx-lm ignores it for {}", config.origin,
-                    config.model_type));
   const Json* const full = part_of(*parameters, "full_attention");
   return {full ? full : parameters, part_of(*parameters, "sliding_attention")};
 }
 
 }  // namespace
 
-void read_rope(const ConfigKeys& keys, Config& config) {
-  const Source source = parameters_of(keys, config);
+std::optional<RopeScaling> rope_scaling_of(const Json& parameters, const std::string& origin) {
+  if (type_of(ConfigKeys(parameters, origin)) == "default") return std::nullopt;
+  return read_scaling(parameters, origin);
+}
+
+void read_rope(const ConfigKeys& keys, const Json& given, RopeParameters oracle, Config& config) {
+  const Source source = parameters_of(keys);
   const std::string inner_origin = config.origin + ": rope_parameters";
   const Json empty = Json::object();
   const ConfigKeys full(source.full ? *source.full : empty, inner_origin);
   const ConfigKeys sliding(source.sliding ? *source.sliding : empty, inner_origin);
 
-  // A theta inside rope_parameters is what the file's author set; a family default must not hide it.
-  config.rope_theta =
-      full.find("rope_theta") ? positive(full, "rope_theta", 1) : positive(keys, "rope_theta", 10000.0);
+  // A theta inside rope_parameters is what the file's author set; a family default must not hide it. An outer one that
+  // the file has, too, wins where the oracle does not read rope_parameters first.
+  const double outer_theta = positive(keys, "rope_theta", 10000.0);
+  const bool has_outer = given.contains("rope_theta") && !given["rope_theta"].is_null();
+  const bool inner_counts = full.find("rope_theta") && (oracle == RopeParameters::first || !has_outer);
+  config.rope_theta = inner_counts ? positive(full, "rope_theta", 1) : outer_theta;
   if (sliding.find("rope_theta"))
     config.rope_local_theta = positive(sliding, "rope_theta", 1);
   else if (keys.find("rope_local_base_freq"))
@@ -101,12 +99,18 @@ void read_rope(const ConfigKeys& keys, Config& config) {
   if (!(config.partial_rotary_factor > 0 && config.partial_rotary_factor <= 1))
     keys.bad("partial_rotary_factor", Json(config.partial_rotary_factor), "in (0, 1]");
 
-  if (const Json* const scaling = keys.find("rope_scaling")) {
-    if (!scaling->is_object()) keys.bad("rope_scaling", *scaling, "an object");
+  const Json* const scaling = keys.find("rope_scaling");
+  const bool is_inner = source.full && (oracle == RopeParameters::first || !scaling);
+  if (scaling && !scaling->is_object()) keys.bad("rope_scaling", *scaling, "an object");
+  if (is_inner) {
+    config.rope_scaling = rope_scaling_of(*source.full, inner_origin);
+  } else if (scaling) {
     config.rope_scaling = read_scaling(*scaling, config.origin + ": rope_scaling");
-  } else if (source.full && type_of(full) != "default") {
-    config.rope_scaling = read_scaling(*source.full, inner_origin);
   }
+  const bool departs = config.rope_theta != outer_theta || (is_inner && config.rope_scaling) || partial;
+  if (oracle != RopeParameters::unread || !departs) return;
+  config.departure = fmt::format("rope_parameters is honoured here, while mlx-lm ignores it for {}", config.model_type);
+  config.warnings.push_back(fmt::format("{}: {}", config.origin, config.departure));
 }
 
 }  // namespace godwit::checkpoint

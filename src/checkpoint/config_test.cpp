@@ -1,6 +1,8 @@
 #include "checkpoint/config.h"
+#include "checkpoint/test_dialects.h"
 
 #include <cmath>
+#include <limits>
 
 #include "checkpoint/test_files.h"
 
@@ -13,7 +15,7 @@ const Json kLlama =
 
 Config parse(const Json& changes, Json base = kLlama, std::optional<Json> generation = std::nullopt) {
   base.update(changes);
-  return parse_config(base, generation, "dir/config.json");
+  return parse_config(base, generation, "dir/config.json", test_dialects());
 }
 
 TEST(Config, keys_that_are_left_out_take_the_family_values) {
@@ -26,7 +28,7 @@ TEST(Config, keys_that_are_left_out_take_the_family_values) {
   EXPECT_FALSE(config.rope_scaling.has_value());
   EXPECT_EQ(parse({{"model_type", "qwen2"}}).rope_theta, 1000000.0);
   const Config gemma =
-      parse_config(Json{{"model_type", "gemma3_text"}, {"hidden_size", 640}}, std::nullopt, "c");
+      parse_config(Json{{"model_type", "gemma3_text"}, {"hidden_size", 640}}, std::nullopt, "c", test_dialects());
   EXPECT_EQ(gemma.hidden, 640);
   EXPECT_EQ(gemma.head_dim, 256);
   EXPECT_EQ(gemma.sliding_window_pattern, 6);
@@ -40,10 +42,53 @@ TEST(Config, null_is_absent_and_unknown_keys_are_ignored) {
   EXPECT_FALSE(config.has("head_dim"));
 }
 
+TEST(Config, a_null_that_a_dialect_gives_a_meaning_is_not_the_default) {
+  const auto cap = [](const Json& changes) { return parse(changes).final_logit_softcapping; };
+  EXPECT_EQ(cap({{"model_type", "qwen3"}}), 30.0);
+  EXPECT_EQ(cap({{"model_type", "qwen3"}, {"final_logit_softcapping", nullptr}}), 0.0);
+  EXPECT_EQ(cap({{"model_type", "llama"}, {"final_logit_softcapping", nullptr}}), std::nullopt);
+}
+
+TEST(Config, a_value_that_changes_the_model_and_that_nobody_reads_is_a_warning) {
+  const auto warnings = [](const char* value) {
+    return parse({{"model_type", "qwen3"}, {"use_bidirectional_attention", value}}).warnings;
+  };
+  EXPECT_TRUE(warnings("vision").empty());
+  ASSERT_EQ(warnings("all").size(), 1u);
+  for (const char* word : {"dir/config.json", "use_bidirectional_attention", "'all'", "qwen3"})
+    EXPECT_NE(warnings("all")[0].find(word), std::string::npos) << word;
+}
+
 TEST(Config, an_alias_reads_as_the_family_it_names) {
   const Config config = parse({{"model_type", "mistral"}});
   EXPECT_EQ(config.model_type, "llama");
   EXPECT_EQ(config.source_model_type, "mistral");
+}
+
+TEST(Config, keys_of_a_dialect_are_read_under_the_common_name_unless_that_is_there) {
+  Json json = kLlama;
+  json["model_type"] = "qwen3";
+  json["n_layer"] = 7;
+  json["n_embd"] = 32;
+  json.erase("hidden_size");
+  const Config config = parse_config(json, std::nullopt, "c", test_dialects());
+  EXPECT_EQ(config.hidden, 32);
+  EXPECT_EQ(config.layers, 4);  // num_hidden_layers is there, too
+}
+
+TEST(Config, a_type_that_no_dialect_reads_keeps_its_name_and_the_plain_defaults) {
+  const Config config = parse({{"model_type", "hyena"}});
+  EXPECT_EQ(config.model_type, "hyena");
+  EXPECT_EQ(config.rope_theta, 10000.0);
+}
+
+TEST(Dialects, two_that_read_one_type_or_architecture_are_refused_by_name) {
+  static constexpr Dialect kTwice = {.model_type = "mistral"};
+  static constexpr Dialect kGguf = {.model_type = "other", .gguf = kTestLlamaGguf};
+  for (const Dialect* extra : {&kTwice, &kGguf})
+    expect_error(ErrorCode::internal, {extra == &kTwice ? "mistral" : "architecture llama"},
+                 [&] { Dialects({&kTestDialects[0], extra}); });
+  EXPECT_NO_THROW(Dialects({&kTestDialects[0], &kTestDialects[0]}));  // families may share one
 }
 
 TEST(Config, a_needed_key_that_is_missing_is_named_with_the_file) {
@@ -54,7 +99,7 @@ TEST(Config, a_needed_key_that_is_missing_is_named_with_the_file) {
     expect_error(ErrorCode::corrupt_file, {"dir/config.json", key},
                  [&] { parse_config(json, std::nullopt, "dir/config.json"); });
   }
-  expect_error(ErrorCode::corrupt_file, {"c"}, [] { parse_config(Json::array(), std::nullopt, "c"); });
+  expect_error(ErrorCode::corrupt_file, {"c"}, [] { parse_config(Json::array(), std::nullopt, "c", test_dialects()); });
 }
 
 TEST(Config, values_of_wrong_type_or_size_are_named) {
@@ -110,10 +155,33 @@ TEST(Config, rope_scaling_is_typed_in_both_spellings) {
   Json qwen3 = newer;
   qwen3["model_type"] = "qwen3";
   EXPECT_TRUE(parse(qwen3).warnings.empty());
+  EXPECT_NE(llama.departure.find("rope_parameters"), std::string::npos);
+  EXPECT_TRUE(parse(qwen3).departure.empty());
+
+  // Both spellings in one file: the older one wins where the oracle reads it first, or alone.
+  Json both = newer;
+  both["rope_theta"] = 7e5;
+  both["rope_scaling"] = {{"type", "linear"}, {"factor", 2.0}};
+  for (const char* type : {"llama", "qwen3"}) {
+    both["model_type"] = type;
+    EXPECT_EQ(parse(both).rope_theta, 7e5) << type;
+    EXPECT_EQ(parse(both).rope_scaling->type, "linear") << type;
+    EXPECT_TRUE(parse(both).departure.empty()) << type;
+  }
 
   const Config plain = parse({{"rope_parameters", {{"rope_type", "default"}, {"rope_theta", 3e5}}}});
   EXPECT_EQ(plain.rope_theta, 3e5);
   EXPECT_FALSE(plain.rope_scaling.has_value());
+}
+
+TEST(Config, a_null_for_the_tie_means_untied_and_an_absent_key_the_familys_own) {
+  EXPECT_EQ(parse({{"tie_word_embeddings", nullptr}}).tie_word_embeddings, false);
+  EXPECT_FALSE(parse(Json::object()).tie_word_embeddings.has_value());
+}
+
+TEST(Config, a_rotary_base_is_one_that_f32_holds) {
+  for (const double theta : {0.0, -1.0, 1e39, 1e-300, std::numeric_limits<double>::infinity()})
+    EXPECT_THROW(parse({{"rope_theta", theta}}), Error) << theta;
 }
 
 TEST(Config, rope_parameters_by_layer_type_fill_both_thetas) {
@@ -122,19 +190,19 @@ TEST(Config, rope_parameters_by_layer_type_fill_both_thetas) {
                          "sliding_attention":{"rope_type":"default","rope_theta":20000.0}},
       "layer_types":["sliding_attention","sliding_attention","full_attention",
                      "sliding_attention","sliding_attention","full_attention"]})");
-  const Config config = parse_config(json, std::nullopt, "c");
+  const Config config = parse_config(json, std::nullopt, "c", test_dialects());
   EXPECT_EQ(config.rope_theta, 2000000.0);
   EXPECT_EQ(config.rope_local_theta, 20000.0);
   EXPECT_EQ(config.rope_scaling->factor, 8.0);
-  EXPECT_EQ(config.sliding_window_pattern, 3);  // what layer_types says, not the default of 6
+  EXPECT_EQ(config.sliding_window_pattern, 6);  // the oracle goes by the default, whatever layer_types says
 }
 
 TEST(Config, a_nested_decoder_is_read_with_the_outer_vocabulary) {
   Json text = kLlama;
   text["model_type"] = "llama";
   const Config config = parse_config(
-      Json{{"model_type", "llava"}, {"text_config", text}, {"vocab_size", 100}}, std::nullopt, "c");
-  EXPECT_EQ(config.model_type, "mistral3");
+      Json{{"model_type", "mistral"}, {"text_config", text}, {"vocab_size", 100}}, std::nullopt, "c", test_dialects());
+  EXPECT_EQ(config.model_type, "llama");
   EXPECT_EQ(config.vocabulary, 100);
   EXPECT_EQ(config.hidden, 64);
 }

@@ -7,6 +7,7 @@
 // are unaligned, overlap or lie outside. Padding after the last tensor may be missing.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -56,6 +57,10 @@ struct GgufFile {
   std::uint32_t version = 0;
   GgufMetadata metadata;
   std::vector<TensorEntry> tensors;  // GGUF names, row-major shapes
+
+  bool has(std::string_view tensor) const {
+    return std::ranges::any_of(tensors, [&](const TensorEntry& entry) { return entry.name == tensor; });
+  }
 };
 
 // One file as it stands.

@@ -8,28 +8,15 @@
 namespace godwit::checkpoint {
 namespace {
 
-constexpr std::array<GgufArchitecture, 4> kArchitectures = {{
-    {.name = "llama",
-     .model_type = "llama",
-     .norms_include_one = false,
-     .rows_are_permuted = true,
-     .sandwich_norms = false},
-    {.name = "qwen2",
-     .model_type = "qwen2",
-     .norms_include_one = false,
-     .rows_are_permuted = false,
-     .sandwich_norms = false},
-    {.name = "qwen3",
-     .model_type = "qwen3",
-     .norms_include_one = false,
-     .rows_are_permuted = false,
-     .sandwich_norms = false},
-    {.name = "gemma3",
-     .model_type = "gemma3_text",
-     .norms_include_one = true,
-     .rows_are_permuted = false,
-     .sandwich_norms = true},
-}};
+// The period of "every n-th layer is full", when the list has one.
+std::optional<std::int64_t> period_of(const Json& types) {
+  const auto first = std::ranges::find(types, Json("full_attention"));
+  if (first == types.end()) return std::nullopt;
+  const auto period = static_cast<std::size_t>(first - types.begin()) + 1;
+  for (std::size_t i = 0; i < types.size(); ++i)
+    if (types[i] != ((i + 1) % period == 0 ? "full_attention" : "sliding_attention")) return std::nullopt;
+  return static_cast<std::int64_t>(period);
+}
 
 enum class Kind { integer, number };
 struct KeyRule {
@@ -38,14 +25,15 @@ struct KeyRule {
   Kind kind;
   bool needed;
 };
-constexpr std::array<KeyRule, 15> kKeys = {{
+constexpr std::array<KeyRule, 16> kKeys = {{
     {"block_count", "num_hidden_layers", Kind::integer, true},
     {"embedding_length", "hidden_size", Kind::integer, true},
-    {"feed_forward_length", "intermediate_size", Kind::integer, true},
+    {"feed_forward_length", "intermediate_size", Kind::integer, false},  // models of experts may leave it out
     {"attention.head_count", "num_attention_heads", Kind::integer, true},
     {"attention.head_count_kv", "num_key_value_heads", Kind::integer, false},
     {"attention.key_length", "head_dim", Kind::integer, false},
-    {"attention.layer_norm_rms_epsilon", "rms_norm_eps", Kind::number, true},
+    {"attention.layer_norm_rms_epsilon", "rms_norm_eps", Kind::number, false},
+    {"attention.layer_norm_epsilon", "layer_norm_eps", Kind::number, false},
     {"context_length", "max_position_embeddings", Kind::integer, false},
     {"rope.freq_base", "rope_theta", Kind::number, false},
     {"rope.freq_base_swa", "rope_local_base_freq", Kind::number, false},
@@ -58,41 +46,55 @@ constexpr std::array<KeyRule, 15> kKeys = {{
 
 class Builder {
  public:
-  Builder(const GgufFile& file, const GgufArchitecture& architecture)
-      : file_(file), metadata_(file.metadata), prefix_(std::string(architecture.name) + ".") {
-    json_["model_type"] = architecture.model_type;
+  Builder(const GgufFile& file, const Dialects::Gguf& dialect)
+      : file_(file),
+        metadata_(file.metadata),
+        gguf_(*dialect.gguf),
+        prefix_(std::string(dialect.gguf->architecture) + ".") {
+    json_["model_type"] = dialect.dialect->model_type;
   }
 
   Json build() {
     json_["rope_theta"] = 10000.0;  // what a file without the key means, whatever the family's own default
     for (const KeyRule& rule : kKeys) copy(rule);
+    if (!json_.contains("rms_norm_eps") && !json_.contains("layer_norm_eps")) missing(key(kKeys[6].gguf));
     read_window_pattern();
     read_rope();
     read_tokens();
-    json_["tie_word_embeddings"] = !has_tensor("output.weight");
-    json_["attention_bias"] = has_tensor("blk.0.attn_q.bias");
-    json_["mlp_bias"] = has_tensor("blk.0.ffn_gate.bias");
+    json_["tie_word_embeddings"] = !file_.has("output.weight");
+    json_["attention_bias"] = file_.has("blk.0.attn_q.bias");
+    json_["mlp_bias"] = file_.has("blk.0.ffn_up.bias");
+    if (gguf_.complete) gguf_.complete(file_, json_);
+    if (!json_.contains("intermediate_size")) missing(key("feed_forward_length"));
     return std::move(json_);
   }
 
  private:
   std::string key(std::string_view tail) const { return prefix_ + std::string(tail); }
-  bool has_tensor(std::string_view name) const {
-    return std::any_of(file_.tensors.begin(), file_.tensors.end(),
-                       [&](const TensorEntry& e) { return e.name == name; });
-  }
 
   void copy(const KeyRule& rule) {
     const std::string from = key(rule.gguf);
     if (!metadata_.has(from)) {
-      if (rule.needed)
-        fail(ErrorCode::corrupt_file, "config", "{}: the key {} is missing", metadata_.origin(), from);
+      if (rule.needed) missing(from);
       return;
     }
     if (rule.kind == Kind::number)
       json_[rule.config] = *metadata_.number(from);
+    else if (std::ranges::find(gguf_.keys_per_layer, rule.gguf) != gguf_.keys_per_layer.end())
+      json_[rule.config] = largest_of_all_layers(from);
     else
       json_[rule.config] = one_for_all_layers(from);
+  }
+
+  [[noreturn]] void missing(const std::string& from) const {
+    fail(ErrorCode::corrupt_file, "config", "{}: the key {} is missing", metadata_.origin(), from);
+  }
+
+  std::int64_t largest_of_all_layers(const std::string& from) const {
+    const auto values = metadata_.integers(from).value_or(std::vector<std::int64_t>{});
+    if (values.empty())
+      fail(ErrorCode::corrupt_file, "config", "{}: {} is an empty list", metadata_.origin(), from);
+    return std::ranges::max(values);
   }
 
   // Some writers store one value per layer; layers that differ need a graph that knows it.
@@ -116,13 +118,18 @@ class Builder {
     const auto sliding = metadata_.integers(from).value_or(std::vector<std::int64_t>{});
     for (const auto is_sliding : sliding)
       types.push_back(is_sliding ? "sliding_attention" : "full_attention");
+    if (const auto period = period_of(types)) json_["sliding_window_pattern"] = *period;
     json_["layer_types"] = std::move(types);
   }
 
   void read_rope() {
     const auto rotated = metadata_.integer(key("rope.dimension_count"));
     const auto dim = head_dim();
-    if (rotated && dim > 0 && *rotated > 0 && *rotated < dim)
+    json_["partial_rotary_factor"] = 1.0;  // what a file without the key means, whatever the family's own default
+    if (rotated && dim > 0 && (*rotated <= 0 || *rotated % 2 != 0 || *rotated > dim))
+      fail(ErrorCode::corrupt_file, "config", "{}: {} is {}; an even number of the {} values of a head is turned",
+           metadata_.origin(), key("rope.dimension_count"), *rotated, dim);
+    if (rotated && dim > 0 && *rotated < dim)
       json_["partial_rotary_factor"] = static_cast<double>(*rotated) / static_cast<double>(dim);
     // A factor without a type is linear; rope.scale_linear is its older spelling.
     const auto type = metadata_.string(key("rope.scaling.type")).value_or("linear");
@@ -168,40 +175,23 @@ class Builder {
 
   const GgufFile& file_;
   const GgufMetadata& metadata_;
+  const GgufDialect& gguf_;
   std::string prefix_;
   Json json_ = Json::object();
 };
 
-// Not stored by the converter: 27B scales by its width per head, the smaller sizes by the head size.
-void add_gemma3_scale(Json& json) {
-  const auto hidden = json["hidden_size"].get<std::int64_t>(),
-             heads = json["num_attention_heads"].get<std::int64_t>();
-  if (heads <= 0) return;
-  const bool is_27b = json["num_hidden_layers"] == 62;
-  json["query_pre_attn_scalar"] =
-      is_27b || !json.contains("head_dim") ? hidden / heads : json["head_dim"].get<std::int64_t>();
-}
-
 }  // namespace
 
-const GgufArchitecture& gguf_architecture(const GgufMetadata& metadata) {
+Dialects::Gguf gguf_dialect(const GgufMetadata& metadata, const Dialects& dialects) {
   const auto name = metadata.string("general.architecture");
   if (!name)
     fail(ErrorCode::corrupt_file, "gguf", "{}: the key general.architecture is missing", metadata.origin());
-  std::string known;
-  for (const GgufArchitecture& architecture : kArchitectures) {
-    if (architecture.name == *name) return architecture;
-    known += (known.empty() ? "" : ", ") + std::string(architecture.name);
-  }
-  fail(ErrorCode::unsupported, "gguf", "{}: architecture {} cannot be read; readable are {}",
-       metadata.origin(), *name, known);
+  return dialects.of_architecture(*name, metadata.origin());
 }
 
-Config gguf_config(const GgufFile& file) {
-  const GgufArchitecture& architecture = gguf_architecture(file.metadata);
-  Json json = Builder(file, architecture).build();
-  if (architecture.name == "gemma3") add_gemma3_scale(json);
-  Config config = parse_config(json, std::nullopt, file.metadata.origin());
+Config gguf_config(const GgufFile& file, const Dialects& dialects) {
+  const Json json = Builder(file, gguf_dialect(file.metadata, dialects)).build();
+  Config config = parse_config(json, std::nullopt, file.metadata.origin(), dialects);
   config.from_gguf = true;
   return config;
 }

@@ -9,11 +9,10 @@
 namespace godwit::checkpoint {
 namespace {
 
-using Rule = std::pair<std::string_view, std::string_view>;
-
-constexpr std::array<Rule, 3> kGlobal = {
+constexpr std::array<Spelling, 3> kGlobal = {
     {{"token_embd", "model.embed_tokens"}, {"output_norm", "model.norm"}, {"output", "lm_head"}}};
-constexpr std::array<Rule, 10> kBlock = {{{"attn_norm", "input_layernorm"},
+constexpr std::array<Spelling, 11> kBlock = {{{"attn_norm", "input_layernorm"},
+                                          {"ffn_norm", "post_attention_layernorm"},
                                           {"attn_q", "self_attn.q_proj"},
                                           {"attn_k", "self_attn.k_proj"},
                                           {"attn_v", "self_attn.v_proj"},
@@ -23,21 +22,15 @@ constexpr std::array<Rule, 10> kBlock = {{{"attn_norm", "input_layernorm"},
                                           {"ffn_gate", "mlp.gate_proj"},
                                           {"ffn_up", "mlp.up_proj"},
                                           {"ffn_down", "mlp.down_proj"}}};
-constexpr std::array<Rule, 1> kTwoNorms = {{{"ffn_norm", "post_attention_layernorm"}}};
-constexpr std::array<Rule, 3> kFourNorms = {{{"post_attention_norm", "post_attention_layernorm"},
-                                             {"ffn_norm", "pre_feedforward_layernorm"},
-                                             {"post_ffw_norm", "post_feedforward_layernorm"}}};
-
-template <typename Rules>
-std::string_view look_up(const Rules& rules, std::string_view stem) {
+std::string_view look_up(std::span<const Spelling> rules, std::string_view stem) {
   for (const auto& [from, to] : rules)
     if (from == stem) return to;
   return {};
 }
 
-std::string_view block_stem(std::string_view stem, const GgufArchitecture& architecture) {
-  if (const auto found = look_up(kBlock, stem); !found.empty()) return found;
-  return architecture.sandwich_norms ? look_up(kFourNorms, stem) : look_up(kTwoNorms, stem);
+std::string_view look_up(const GgufDialect& dialect, std::span<const Spelling> common, std::string_view stem) {
+  const auto own = look_up(dialect.names, stem);
+  return own.empty() ? look_up(common, stem) : own;
 }
 
 // "blk.3.attn_q.weight" in its parts.
@@ -61,24 +54,23 @@ int heads_of(std::string_view name, const Config& config) {
 
 }  // namespace
 
-std::string gguf_graph_name(std::string_view name, const GgufArchitecture& architecture) {
+std::string gguf_graph_name(std::string_view name, const GgufDialect& dialect) {
   if (const auto parts = block_parts(name)) {
-    const auto stem = block_stem(parts->stem, architecture);
+    const auto stem = look_up(dialect, kBlock, parts->stem);
     return stem.empty() ? std::string(name)
                         : fmt::format("model.layers.{}.{}.{}", parts->layer, stem, parts->leaf);
   }
   const auto dot = name.rfind('.');
   if (dot == std::string_view::npos) return std::string(name);
-  const auto stem = look_up(kGlobal, name.substr(0, dot));
+  const auto stem = look_up(dialect, kGlobal, name.substr(0, dot));
   return stem.empty() ? std::string(name) : fmt::format("{}{}", stem, name.substr(dot));
 }
 
-std::vector<TensorEntry> gguf_tensors(const GgufFile& file, const GgufArchitecture& architecture,
-                                      const Config& config) {
+std::vector<TensorEntry> gguf_tensors(const GgufFile& file, const GgufDialect& dialect, const Config& config) {
   std::vector<TensorEntry> tensors = file.tensors;
   for (TensorEntry& entry : tensors) {
-    if (architecture.rows_are_permuted) entry.permuted_heads = heads_of(entry.name, config);
-    entry.name = gguf_graph_name(entry.name, architecture);
+    if (dialect.rows_are_permuted) entry.permuted_heads = heads_of(entry.name, config);
+    entry.name = gguf_graph_name(entry.name, dialect);
   }
   return tensors;
 }

@@ -52,10 +52,16 @@ std::optional<GgufTokenizer> gguf_tokenizer(const GgufMetadata& metadata) {
   result.eom_id = token_id(metadata, "eom_token_id", count);
   result.unknown_id = token_id(metadata, "unknown_token_id", count);
   result.padding_id = token_id(metadata, "padding_token_id", count);
+  result.cls_id = token_id(metadata, "cls_token_id", count);
+  result.separator_id = token_id(metadata, "seperator_token_id", count);  // as the format spells it
+  if (!result.separator_id) result.separator_id = token_id(metadata, "separator_token_id", count);
+  result.mask_id = token_id(metadata, "mask_token_id", count);
   result.add_bos = metadata.boolean("tokenizer.ggml.add_bos_token");
   result.add_eos = metadata.boolean("tokenizer.ggml.add_eos_token");
   result.add_space_prefix = metadata.boolean("tokenizer.ggml.add_space_prefix");
   result.remove_extra_whitespaces = metadata.boolean("tokenizer.ggml.remove_extra_whitespaces");
+  result.lowercase = metadata.boolean("tokenizer.ggml.normalizer.lowercase");
+  result.strip_accents = metadata.boolean("tokenizer.ggml.normalizer.strip_accents");
   return result;
 }
 

@@ -15,7 +15,7 @@ struct Mode {
   WeightKind kind;
   int bits, group;  // fixed by the mode, 0 where free
 };
-constexpr std::array<Mode, 4> kModes = {{{"affine", WeightKind::affine, 0, 0},
+constexpr std::array<Mode, 4> kModes = {{{"affine", WeightKind::affine, 0, 0},  // what a missing mode means
                                          {"mxfp4", WeightKind::mxfp4, 4, 32},
                                          {"mxfp8", WeightKind::mxfp8, 8, 32},
                                          {"nvfp4", WeightKind::nvfp4, 4, 16}}};
@@ -35,23 +35,26 @@ std::optional<int> small_integer(const Json& object, const char* key, const std:
   return found->get<int>();
 }
 
-const Mode& mode_of(const Json& object, WeightKind absent, const std::string& what) {
+const Mode& mode_of(const Json& object, const std::string& what) {
   const auto found = object.find("mode");
-  if (found == object.end() || found->is_null())
-    return *std::find_if(kModes.begin(), kModes.end(), [&](const Mode& mode) { return mode.kind == absent; });
+  if (found == object.end() || found->is_null()) return kModes[0];
   for (const Mode& mode : kModes)
     if (found->is_string() && found->get_ref<const std::string&>() == mode.name) return mode;
   fail(ErrorCode::unsupported, kOrigin, "{}: mode {} is none of affine, mxfp4, mxfp8, nvfp4", what,
        dump_json(*found));
 }
 
-// Keys that an override leaves out come from the defaults, as in mlx-lm's own files.
+// An override without a mode is affine whatever the default: mlx-lm writes the routers of mxfp4 models so.
+// Other keys that it leaves out come from the defaults of its mode.
 QuantSpec read_spec(const Json& object, const QuantSpec& defaults, const std::string& what) {
-  const Mode& mode = mode_of(object, defaults.kind, what);
-  const bool same_mode = mode.kind == defaults.kind;
-  QuantSpec spec{mode.kind,
-                 small_integer(object, "bits", what).value_or(same_mode ? defaults.bits : mode.bits),
-                 small_integer(object, "group_size", what).value_or(same_mode ? defaults.group : mode.group)};
+  const Mode& mode = mode_of(object, what);
+  QuantSpec absent;
+  if (mode.kind == defaults.kind)
+    absent = defaults;
+  else if (mode.kind != WeightKind::affine)
+    absent = {mode.kind, mode.bits, mode.group};
+  const QuantSpec spec{mode.kind, small_integer(object, "bits", what).value_or(absent.bits),
+                       small_integer(object, "group_size", what).value_or(absent.group)};
   const bool exists = mode.kind == WeightKind::affine ? affine_exists(spec.bits, spec.group)
                                                       : spec.bits == mode.bits && spec.group == mode.group;
   if (!exists) fail(ErrorCode::unsupported, kOrigin, "{}: {} does not exist", what, spec.text());
@@ -94,6 +97,13 @@ QuantizationMap::Answer QuantizationMap::of(std::string_view path) const {
   if (found != overrides_.end())
     return found->second ? Answer{Says::spec, *found->second} : Answer{Says::dense, {}};
   return {};
+}
+
+Json QuantizationMap::to_json() const {
+  if (empty()) return nullptr;
+  Json overrides = Json::object();
+  for (const auto& [path, spec] : overrides_) overrides[path] = spec ? Json(spec->text()) : Json(false);
+  return {{"defaults", defaults_ ? Json(defaults_->text()) : Json(nullptr)}, {"overrides", overrides}};
 }
 
 QuantSpec infer_quantization(int columns, int packed, int scale, bool scales_are_bytes,

@@ -42,6 +42,8 @@ class QuantizationMap {
   const std::optional<QuantSpec>& defaults() const { return defaults_; }
   // Only an override says "dense"; the defaults apply where the file has scales.
   Answer of(std::string_view path) const;
+  // {"defaults": "affine 4-bit group 64", "overrides": {path: the same, or false}}; null for an empty map.
+  Json to_json() const;
   // The override keys, translated by `rename` as tensor names are (an absent result keeps the key).
   template <typename Rename>
   void rename_paths(Rename&& rename) {

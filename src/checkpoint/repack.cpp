@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/checked.h"
+#include "base/file_pages.h"
 #include "kernels/dequant_half.h"
 
 namespace godwit::checkpoint {
@@ -113,6 +114,16 @@ mx::Shape with_last(mx::Shape shape, std::int64_t last, const TensorEntry& entry
   return shape;
 }
 
+// read(block) for every block in order; the file's pages are given back on the way.
+template <typename Read>
+void for_blocks(const TensorEntry& entry, Read&& read) {
+  const auto block_bytes = static_cast<std::size_t>(info(entry.format).block_bytes);
+  read_once(entry.bytes(), block_bytes, [&](std::span<const std::byte> piece) {
+    const auto* block = reinterpret_cast<Bytes>(piece.data());
+    for (std::size_t left = piece.size() / block_bytes; left > 0; --left, block += block_bytes) read(block);
+  });
+}
+
 // `split` turns one block into its groups; it is a template argument so that it is inlined into the loop over
 // blocks.
 template <int kBits, void (*split)(Bytes, Group*)>
@@ -121,13 +132,11 @@ Weight affine_weight(const TensorEntry& entry) {
   mx::array data = allocate(with_last(entry.shape, columns / 32 * kBits, entry), mx::uint32);
   mx::array scales = allocate(with_last(entry.shape, columns / kGroup, entry), mx::float32);
   mx::array biases = allocate(scales.shape(), mx::float32);
-  const auto block_bytes = static_cast<std::size_t>(info(entry.format).block_bytes);
   const int groups = info(entry.format).block_elements / kGroup;
-  const auto* block = reinterpret_cast<Bytes>(entry.bytes().data());
   auto* words = data.data<std::uint32_t>();
   float *scale = scales.data<float>(), *bias = biases.data<float>();
   std::array<Group, 8> parts;
-  for (std::size_t left = entry.size / block_bytes; left > 0; --left, block += block_bytes) {
+  for_blocks(entry, [&](Bytes block) {
     split(block, parts.data());
     for (int g = 0; g < groups; ++g, words += kBits) {
       const Group& group = parts[static_cast<std::size_t>(g)];
@@ -135,7 +144,7 @@ Weight affine_weight(const TensorEntry& entry) {
       *bias++ = group.bias;
       pack<kBits>(group, words);
     }
-  }
+  });
   return {.kind = WeightKind::affine,
           .format = entry.format,
           .bits = kBits,
@@ -149,15 +158,15 @@ Weight mxfp4_weight(const TensorEntry& entry) {
   const std::int64_t columns = entry.shape.back();
   mx::array data = allocate(with_last(entry.shape, columns / 8, entry), mx::uint32);
   mx::array scales = allocate(with_last(entry.shape, columns / kGroup, entry), mx::uint8);
-  const auto* block = reinterpret_cast<Bytes>(entry.bytes().data());
   auto* words = data.data<std::uint32_t>();
   auto* scale = scales.data<std::uint8_t>();
   Group group{};
-  for (std::size_t left = entry.size / 17; left > 0; --left, block += 17, words += 4) {
+  for_blocks(entry, [&](Bytes block) {
     *scale++ = block[0];
     take_nibbles(block + 1, group);
     pack<4>(group, words);
-  }
+    words += 4;
+  });
   return {.kind = WeightKind::mxfp4,
           .format = entry.format,
           .bits = 4,
@@ -195,6 +204,10 @@ Weight repacked(const TensorEntry& entry) {
 }
 
 }  // namespace
+
+bool is_float(TensorFormat format) {
+  return format == TensorFormat::f32 || format == TensorFormat::f16 || format == TensorFormat::bf16;
+}
 
 bool is_block_format(TensorFormat format) { return info(format).block_elements > 1; }
 

@@ -8,6 +8,7 @@
 
 namespace godwit::checkpoint {
 
+bool is_float(TensorFormat format);  // F32, F16 and BF16
 // True for the formats above plain ones.
 bool is_block_format(TensorFormat format);
 kernels::BlockFormat block_format(TensorFormat format);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/checked.h"
+#include "base/file_pages.h"
 
 namespace godwit::checkpoint {
 namespace {
@@ -42,12 +43,21 @@ mx::Dtype dtype_of(TensorFormat format) {
   }
 }
 
-// MLX wraps the pointer where its allocator can and copies otherwise; either way the map outlives its use.
+// MLX takes the mapped pages themselves where its allocator can; the map then outlives the array. Where it cannot,
+// the tensor is copied piece by piece, so that no more than a piece of it is held twice.
 mx::array wrap(const TensorEntry& entry, mx::Shape shape, mx::Dtype dtype) {
   if (entry.size == 0) return mx::array(static_cast<const float*>(nullptr), std::move(shape), dtype);
+  const std::span<const std::byte> bytes = entry.bytes();
   // MLX takes a mutable pointer but never writes to data it does not own; the pages are mapped read-only.
-  void* const data = const_cast<std::byte*>(entry.bytes().data());
-  return mx::array(data, std::move(shape), dtype, [file = entry.file](void*) {});
+  mx::allocator::Buffer shared = mx::allocator::make_buffer(const_cast<std::byte*>(bytes.data()), bytes.size());
+  if (shared.ptr()) {
+    const auto release = [file = entry.file](mx::allocator::Buffer buffer) { mx::allocator::release(buffer); };
+    return mx::array(mx::allocator::Data(shared, release), std::move(shape), dtype);
+  }
+  mx::array copy(mx::allocator::malloc(bytes.size()), std::move(shape), dtype);
+  auto* to = copy.data<std::byte>();
+  read_once(bytes, 1, [&](std::span<const std::byte> piece) { to = std::ranges::copy(piece, to).out; });
+  return copy;
 }
 
 }  // namespace

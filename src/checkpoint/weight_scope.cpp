@@ -24,5 +24,9 @@ std::optional<mx::array> WeightScope::dense_if_present(std::string_view leaf, co
   return store_->dense_if_present(join(path_, leaf), shape);
 }
 Weight WeightScope::matrix(int rows, int columns) const { return store_->matrix(path_, rows, columns); }
+Weight WeightScope::experts(const ExpertNames& names, int experts, int rows, int columns) const {
+  return store_->experts(path_, names, experts, rows, columns);
+}
+std::vector<float> WeightScope::values(int rows, int columns) const { return store_->values(path_, rows, columns); }
 
 }  // namespace godwit::checkpoint

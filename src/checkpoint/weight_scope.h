@@ -21,6 +21,17 @@ namespace godwit::checkpoint {
 
 class WeightStore;
 
+// Where one matrix of each expert of a group lies, by names below a scope. The first form whose tensors exist
+// is read; a file that has none misses the stacked one.
+struct ExpertNames {
+  enum class Part { whole, first_half, second_half };  // of the rows of a fused tensor
+  std::string stacked;     // "switch_mlp.gate_proj": .weight is [experts, rows, columns], dense or quantized
+  std::string each = {};   // "experts.{}.gate_proj": .weight is [rows, columns], dense or quantized
+  std::string fused = {};  // "experts.gate_up_proj": as stacked, or the bare tensor of that name
+  Part part = Part::whole;
+  bool is_transposed = false;  // the fused tensor is dense [experts, columns, rows]
+};
+
 class WeightScope {
  public:
   WeightScope(std::shared_ptr<WeightStore> store, std::string path)
@@ -41,6 +52,13 @@ class WeightScope {
 
   // The matrix path.weight (with path.scales, path.biases when quantized) of logical shape [rows, columns].
   Weight matrix(int rows, int columns) const;
+  // The matrices of a group of experts, each [rows, columns], as one weight. Every tensor that they lie in
+  // counts as used. Forms other than the stacked one are copied once, a matrix at a time. Error{corrupt_file}
+  // when the experts differ in their format; Error{unsupported} in native mode for one whose axes are swapped.
+  Weight experts(const ExpertNames& names, int experts, int rows, int columns) const;
+  // The exact values of matrix() in f32, row by row: for what native mode computes in f32 whatever the file's
+  // format, such as a router. Not touched by quantize_with(). A missing one is recorded as above.
+  std::vector<float> values(int rows, int columns) const;
 
  private:
   std::shared_ptr<WeightStore> store_;

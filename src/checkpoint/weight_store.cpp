@@ -5,19 +5,15 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "base/file_pages.h"
 #include "base/mx_ops.h"
 #include "checkpoint/repack.h"
+#include "checkpoint/row_order.h"
 
 namespace godwit::checkpoint {
 namespace {
 
 constexpr std::string_view kOrigin = "weights";
 constexpr std::size_t kMaxListed = 24;
-
-bool is_float(TensorFormat format) {
-  return format == TensorFormat::f32 || format == TensorFormat::f16 || format == TensorFormat::bf16;
-}
 
 bool is_f8(TensorFormat format) {
   return format == TensorFormat::f8_e4m3 || format == TensorFormat::f8_e5m2 ||
@@ -29,21 +25,6 @@ bool is_f8(TensorFormat format) {
        wanted);
 }
 
-// Rows stored in rotation pairs (0, D/2, 1, D/2 + 1, ...) back to halves (0, 1, ..., D - 1), for each head.
-std::vector<int> unpermuted_rows(const TensorEntry& entry, int rows) {
-  const int heads = entry.permuted_heads;
-  if (rows % heads != 0 || rows / heads % 2 != 0)
-    fail(ErrorCode::corrupt_file, kOrigin, "{}: {} rows are not {} heads of an even size", describe(entry),
-         rows, heads);
-  const int dim = rows / heads;
-  std::vector<int> order;
-  order.reserve(static_cast<std::size_t>(rows));
-  for (int head = 0; head < heads; ++head)
-    for (int half = 0; half < 2; ++half)
-      for (int pair = 0; pair < dim / 2; ++pair) order.push_back(head * dim + 2 * pair + half);
-  return order;
-}
-
 mx::array unpermuted_indices(const TensorEntry& entry, int rows) {
   return mx::array(unpermuted_rows(entry, rows).data(), {rows}, mx::int32);
 }
@@ -52,10 +33,7 @@ mx::array unpermuted_indices(const TensorEntry& entry, int rows) {
 void restore_rows(const TensorEntry& entry, Weight& weight) {
   if (entry.permuted_heads == 0) return;
   weight = weight.take_rows(unpermuted_indices(entry, weight.rows));
-  std::vector<mx::array> planes = {weight.data};
-  if (weight.scales) planes.push_back(*weight.scales);
-  if (weight.biases) planes.push_back(*weight.biases);
-  mx::eval(planes);
+  weight.evaluate();
 }
 
 template <typename Names>
@@ -131,6 +109,10 @@ void WeightStore::check_shape(const TensorEntry& entry, const mx::Shape& wanted)
          shape_text(entry.shape), shape_text(wanted));
 }
 
+void WeightStore::check_dtype(const TensorEntry& entry, TensorFormat wanted) {
+  if (entry.format != wanted) refuse_format(entry, info(wanted).name);
+}
+
 std::optional<mx::array> WeightStore::dense_if_present(std::string_view name, const mx::Shape& shape) {
   if (!has(name)) return std::nullopt;
   return dense(name, shape);
@@ -159,114 +141,105 @@ mx::array WeightStore::raw(std::string_view name) {
 
 void WeightStore::consume(std::string_view name) { take(name); }
 
-Weight WeightStore::zero_matrix(int rows, int columns) const {
-  return {.kind = WeightKind::dense,
-          .format = TensorFormat::f32,
-          .rows = rows,
-          .columns = columns,
-          .data = mx::zeros({rows, columns}, mx::float32),
-          .scales = std::nullopt,
-          .biases = std::nullopt};
+Weight WeightStore::zero_weight(const mx::Shape& shape) {
+  Weight weight{.kind = WeightKind::dense,
+                .format = TensorFormat::f32,
+                .data = mx::zeros(shape, mx::float32),
+                .scales = std::nullopt,
+                .biases = std::nullopt};
+  take_shape(weight, shape);
+  return weight;
+}
+
+// The logical shape [rows, columns] or [experts, rows, columns].
+void WeightStore::take_shape(Weight& weight, const mx::Shape& shape) {
+  weight.columns = shape.back();
+  weight.rows = shape[shape.size() - 2];
+  weight.experts = shape.size() == 3 ? shape[0] : 0;
 }
 
 Weight WeightStore::matrix(std::string_view path, int rows, int columns) {
-  const std::string name = fmt::format("{}.weight", path);
+  return planes(path, fmt::format("{}.weight", path), {rows, columns});
+}
+
+// Writers of GGUF files drop an axis of one row.
+void WeightStore::restore_single_row(TensorEntry& entry, const mx::Shape& shape) {
+  if (shape.size() == 2 && shape[0] == 1 && entry.shape == mx::Shape{shape[1]}) entry.shape = shape;
+}
+
+Weight WeightStore::planes(std::string_view path, const std::string& name, const mx::Shape& shape, RowRange part) {
   Slot* const slot = find(name);
   if (!slot) {
     miss(name);
-    return zero_matrix(rows, columns);
+    return zero_weight(shape);
   }
   slot->used = true;
-  const TensorEntry& entry = slot->entry;
-  if (native()) return native_matrix(entry, rows, columns);
-  if (is_block_format(entry.format)) return block_matrix(*slot, rows, columns);
+  TensorEntry& entry = slot->entry;
+  restore_single_row(entry, shape);
+  if (is_block_format(entry.format)) return native() ? native_rows(entry, shape, part) : block_planes(entry, shape);
   const auto said = quantization_.of(path);
   const bool has_scales = has(fmt::format("{}.scales", path));
   if (has_scales && said.says == QuantizationMap::Says::dense)
     fail(ErrorCode::corrupt_file, kOrigin, "{}: the quantization map says dense, but {}.scales exists",
          describe(entry), path);
-  if (has_scales) return packed_matrix(path, *slot, rows, columns);
+  if (has_scales) return packed_planes(path, *slot, shape, part);
   if (said.says == QuantizationMap::Says::spec)
     fail(ErrorCode::corrupt_file, kOrigin, "{}: the quantization map says {}, but there is no {}.scales",
          describe(entry), said.spec.text(), path);
-  check_shape(entry, {rows, columns});
+  check_shape(entry, shape);
   if (!is_float(entry.format)) refuse_format(entry, "F32, F16, BF16 or a quantized form");
+  if (native()) return native_rows(entry, shape, part);
   Weight weight{.kind = WeightKind::dense,
                 .format = entry.format,
-                .rows = rows,
-                .columns = columns,
                 .data = to_array(entry),
                 .scales = std::nullopt,
                 .biases = std::nullopt};
+  take_shape(weight, shape);
   restore_rows(entry, weight);
   return weight;
 }
 
-Weight WeightStore::block_matrix(Slot& slot, int rows, int columns) {
-  check_shape(slot.entry, {rows, columns});
-  Weight weight = load_blocks(slot.entry);
-  restore_rows(slot.entry, weight);
+Weight WeightStore::block_planes(const TensorEntry& entry, const mx::Shape& shape) const {
+  check_shape(entry, shape);
+  Weight weight = load_blocks(entry);
+  take_shape(weight, shape);
+  restore_rows(entry, weight);
   return weight;
 }
 
-Weight WeightStore::native_matrix(const TensorEntry& entry, int rows, int columns) const {
-  if (!is_block_format(entry.format) || !kernels::has_packed_layout(block_format(entry.format)))
-    fail(ErrorCode::unsupported, kOrigin, "{} is {}, a format that no native kernel multiplies by",
-         describe(entry), info(entry.format).name);
-  check_shape(entry, {rows, columns});
-  std::span<const std::byte> bytes = entry.bytes();
-  std::vector<std::byte> ordered;
-  if (entry.permuted_heads != 0) {
-    const std::size_t row_bytes = bytes.size() / static_cast<std::size_t>(rows);
-    for (const int row : unpermuted_rows(entry, rows)) {
-      const auto source = bytes.subspan(static_cast<std::size_t>(row) * row_bytes, row_bytes);
-      ordered.insert(ordered.end(), source.begin(), source.end());
-    }
-    bytes = ordered;
-  }
-  const kernels::PackedShape shape{block_format(entry.format), rows, columns};
-  auto packed = std::make_shared<ops::PackedMatrix>(shape, bytes, *pool_);
-  forget_pages(entry.bytes());  // the packed matrix is the one copy that is kept
-  return {.kind = WeightKind::packed,
-          .format = entry.format,
-          .rows = rows,
-          .columns = columns,
-          .data = mx::array({}, mx::uint8),
-          .scales = std::nullopt,
-          .biases = std::nullopt,
-          .packed = std::move(packed)};
-}
-
-// weight u32 [rows, columns * bits / 32], scales and (affine) biases [rows, columns / group].
-Weight WeightStore::packed_matrix(std::string_view path, Slot& slot, int rows, int columns) {
+// weight u32 [.., rows, columns * bits / 32], scales and (affine) biases [.., rows, columns / group].
+Weight WeightStore::packed_planes(std::string_view path, Slot& slot, const mx::Shape& shape, RowRange part) {
   const TensorEntry& packed = slot.entry;
   const TensorEntry& scales = take(fmt::format("{}.scales", path)).entry;
   if (packed.format != TensorFormat::u32) refuse_format(packed, "U32, as its scales say");
   const bool are_bytes = scales.format == TensorFormat::u8;
   if (!are_bytes && !is_float(scales.format)) refuse_format(scales, "a float or U8");
-  if (packed.shape.size() != 2) check_shape(packed, {rows, columns});
-  if (scales.shape.size() != 2) check_shape(scales, {rows, columns});
+  const auto check_plane = [&](const TensorEntry& plane) {
+    mx::Shape wanted = shape;
+    if (plane.shape.size() == shape.size()) wanted.back() = plane.shape.back();
+    check_shape(plane, wanted);
+  };
+  check_plane(packed);
+  check_plane(scales);
   const QuantSpec spec =
-      infer_quantization(columns, packed.shape[1], scales.shape[1], are_bytes, describe(packed));
-  check_shape(packed, {rows, packed.shape[1]});
-  check_shape(scales, {rows, scales.shape[1]});
+      infer_quantization(shape.back(), packed.shape.back(), scales.shape.back(), are_bytes, describe(packed));
   const auto said = quantization_.of(path);
   if (said.says == QuantizationMap::Says::spec && said.spec != spec)
     fail(ErrorCode::corrupt_file, kOrigin, "{}: the quantization map says {}, its shapes {} and {} say {}",
          describe(packed), said.spec.text(), shape_text(packed.shape), shape_text(scales.shape), spec.text());
+  if (native()) return native_affine(path, packed, scales, shape, spec, part);
   Weight weight{.kind = spec.kind,
                 .format = packed.format,
-                .rows = rows,
-                .columns = columns,
                 .bits = spec.bits,
                 .group = spec.group,
                 .data = to_array(packed),
                 .scales = to_array(scales),
                 .biases = std::nullopt};
+  take_shape(weight, shape);
   if (spec.kind == WeightKind::affine) {
-    weight.biases = dense(fmt::format("{}.biases", path), scales.shape);
-    if (weight.biases->dtype() != weight.scales->dtype() && has(fmt::format("{}.biases", path)))
-      refuse_format(entry(fmt::format("{}.biases", path)), info(scales.format).name);
+    const std::string name = fmt::format("{}.biases", path);
+    weight.biases = dense(name, scales.shape);
+    if (has(name)) check_dtype(entry(name), scales.format);
   }
   return weight;
 }
@@ -283,6 +256,18 @@ void WeightStore::audit() const {
     message += fmt::format("{} {} tensors belong to no parameter ({})", missing_.empty() ? "" : ";",
                            unused.size(), listed(unused));
   throw Error(ErrorCode::corrupt_file, kOrigin, message);
+}
+
+WeightMarks WeightStore::marks() const {
+  WeightMarks marks{.used = {}, .missing = missing_};
+  for (const auto& [name, slot] : tensors_)
+    if (slot.used) marks.used.insert(name);
+  return marks;
+}
+
+void WeightStore::restore(WeightMarks marks) {
+  for (auto& [name, slot] : tensors_) slot.used = marks.used.contains(name);
+  missing_ = std::move(marks.missing);
 }
 
 }  // namespace godwit::checkpoint

@@ -1,8 +1,13 @@
 #include "checkpoint/weight_store.h"
 
+#include <limits>
+
 #include "base/mx_ops.h"
+#include "base/thread_pool.h"
+#include "checkpoint/quantize_rows.h"
 #include "checkpoint/safetensors.h"
 #include "checkpoint/test_files.h"
+#include "kernels/quantize_blocks.h"
 
 namespace godwit::checkpoint {
 namespace {
@@ -140,6 +145,20 @@ TEST(WeightStore, a_map_and_shapes_that_disagree_are_an_error_with_both) {
                [&] { store_of(plan)->matrix("p", 8, 500); });
 }
 
+// mlx-lm writes the routers of mxfp4 models so.
+TEST(WeightStore, an_override_without_a_mode_is_affine_whatever_the_default) {
+  auto store = store_of(
+      {{"gate.weight", "U32", {8, 32}}, {"gate.scales", "BF16", {8, 2}}, {"gate.biases", "BF16", {8, 2}}},
+      Json::parse(R"({"group_size":32,"bits":4,"mode":"mxfp4","gate":{"group_size":64,"bits":8}})"));
+  const Weight gate = store->matrix("gate", 8, 128);
+  EXPECT_EQ(gate.kind, WeightKind::affine);
+  EXPECT_EQ(gate.bits, 8);
+  expect_error(ErrorCode::unsupported, {"gate", "mxfp4 8-bit group 64"}, [] {
+    store_of({}, Json::parse(R"({"group_size":32,"bits":4,"mode":"mxfp4",
+                                 "gate":{"group_size":64,"bits":8,"mode":"mxfp4"}})"));
+  });
+}
+
 TEST(WeightStore, false_in_the_map_stays_dense) {
   auto store = store_of({{"lm_head.weight", "BF16", {8, 64}}},
                         Json::parse(R"({"group_size":64,"bits":4,"lm_head":false})"));
@@ -156,6 +175,100 @@ TEST(WeightStore, planes_of_wrong_dtype_are_refused) {
   auto store = store_of({{"p.weight", "U32", {8, 8}}, {"p.scales", "F16", {8, 1}}});
   store->matrix("p", 8, 64);
   expect_error(ErrorCode::corrupt_file, {"p.biases"}, [&] { store->audit(); });
+}
+
+TEST(WeightStore, native_mode_packs_what_it_has_kernels_for_and_names_what_it_cannot) {
+  ThreadPool pool(1);
+  const auto packed = [&](const std::vector<Planned>& plan) {
+    auto store = store_of(plan);
+    store->pack_with(pool);
+    const Weight weight = (WeightScope(store, "") / "p").matrix(8, 256);
+    EXPECT_NO_THROW(store->audit());
+    return weight;
+  };
+  const Weight weight =
+      packed({{"p.weight", "U32", {8, 32}}, {"p.scales", "BF16", {8, 4}}, {"p.biases", "BF16", {8, 4}}});
+  EXPECT_EQ(weight.kind, WeightKind::packed);
+  EXPECT_EQ(weight.packed->shape().format, kernels::packed_affine(4, 64, kernels::ScaleType::bf16));
+  EXPECT_EQ(weight.packed->bytes().size(),
+            16u * (256 / 2 + 2 * 4 * 2));  // eight rows and as many of padding, not widened
+  EXPECT_EQ(packed({{"p.weight", "BF16", {8, 256}}}).packed->shape().format,
+            kernels::packed_dense(kernels::ScaleType::bf16));
+  EXPECT_EQ(packed({{"p.weight", "F16", {8, 256}}}).packed->bytes().size(), 16u * 256 * 2);
+  const auto refused = [&](std::vector<Planned> plan, std::vector<std::string> parts) {
+    expect_error(ErrorCode::unsupported, std::move(parts), [&] { packed(plan); });
+  };
+  EXPECT_EQ(packed({{"p.weight", "U32", {8, 32}}, {"p.scales", "U8", {8, 8}}}).packed->bytes().size(),
+            16u * (256 / 2 + 256 / 32));  // MXFP4
+  refused({{"p.weight", "U32", {8, 64}}, {"p.scales", "U8", {8, 8}}}, {"p.weight", "mxfp8", "native"});
+  refused({{"p.weight", "F32", {8, 256}}}, {"p.weight", "F32", "native"});
+  refused({{"p.weight", "U32", {8, 32}}, {"p.scales", "BF16", {8, 4}}, {"p.biases", "F16", {8, 4}}},
+          {"p.biases", "F16", "BF16"});
+  expect_error(ErrorCode::unsupported, {"q.weight", "F16 of 48 columns", "native"}, [&] {
+    auto narrow = store_of({{"q.weight", "F16", {8, 48}}});
+    narrow->pack_with(pool);
+    narrow->matrix("q", 8, 48);
+  });
+  auto store = store_of({{"p.weight", "U32", {8, 32}}, {"p.scales", "BF16", {8, 4}}});
+  store->pack_with(pool);
+  (WeightScope(store, "") / "p").matrix(8, 256);
+  expect_error(ErrorCode::corrupt_file, {"p.biases"}, [&] { store->audit(); });
+}
+
+TEST(WeightStore, native_mode_packs_affine_matrices_of_every_width_and_group) {
+  ThreadPool pool(2);
+  for (const int bits : {2, 3, 4, 5, 6, 8})
+    for (const int group : {32, 64, 128}) {
+      SCOPED_TRACE(fmt::format("{} bits, group {}", bits, group));
+      auto store = store_of({{"p.weight", "U32", {16, 256 * bits / 32}},
+                             {"p.scales", "F32", {16, 256 / group}},
+                             {"p.biases", "F32", {16, 256 / group}}});
+      store->pack_with(pool);
+      const Weight weight = store->matrix("p", 16, 256);
+      EXPECT_EQ(weight.packed->shape().format, kernels::packed_affine(bits, group, kernels::ScaleType::f32));
+      EXPECT_EQ(weight.packed->bytes().size(), 16u * static_cast<unsigned>(256 * bits / 8 + 256 / group * 8));
+      EXPECT_NO_THROW(store->audit());
+    }
+}
+
+TEST(WeightStore, numbers_are_quantized_where_that_is_asked_for_and_nothing_else_is) {
+  ThreadPool pool(2);
+  auto store = store_of({{"a.weight", "F32", {8, 256}},
+                         {"b.weight", "BF16", {8, 64}},
+                         {"c.weight", "U32", {8, 32}},
+                         {"c.scales", "BF16", {8, 4}},
+                         {"c.biases", "BF16", {8, 4}},
+                         {"d.weight", "F16", {8, 48}}});
+  store->pack_with(pool);
+  store->quantize_with(kernels::BlockFormat::q4_0);
+  const auto format = [&](const char* path, int columns) { return store->matrix(path, 8, columns).packed->shape().format; };
+  EXPECT_EQ(format("a", 256), kernels::packed_format(kernels::BlockFormat::q4_0));
+  EXPECT_EQ(format("b", 64), kernels::packed_format(kernels::BlockFormat::q4_0));
+  EXPECT_EQ(format("c", 256), kernels::packed_affine(4, 64, kernels::ScaleType::bf16));
+  EXPECT_EQ(store->quantized(), 2);
+  expect_error(ErrorCode::unsupported, {"d.weight", "48 columns"}, [&] { store->matrix("d", 8, 48); });
+  expect_error(ErrorCode::unsupported, {"nothing is quantized"}, [&] { store->quantize_with(kernels::BlockFormat::q4_k); });
+}
+
+TEST(QuantizedRows, hold_the_blocks_of_each_row_and_refuse_what_is_no_number) {
+  constexpr int kRows = 70, kColumns = 64;
+  std::vector<float> values(kRows * kColumns);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(static_cast<int>(i * 37 % 201) - 100) / 64.0f;
+  const TensorEntry entry = store_of({{"some.weight", "F32", {1}}})->entry("some.weight");
+  ThreadPool pool(2);
+  const auto quantized = [&] {
+    return quantized_rows(entry, std::as_bytes(std::span(values)), kRows, kColumns, kernels::BlockFormat::q8_0, pool);
+  };
+  std::vector<std::byte> want(kRows * 2 * 34);
+  ASSERT_EQ(kernels::quantize_blocks(kernels::BlockFormat::q8_0, values.data(), kRows * 2, want.data()), kRows * 2u);
+  EXPECT_EQ(quantized(), want);
+  values[69 * kColumns] = std::numeric_limits<float>::quiet_NaN();
+  values[41 * kColumns + 63] = std::numeric_limits<float>::infinity();
+  expect_error(ErrorCode::corrupt_file, {"some.weight", "row 41"}, [&] { quantized(); });
+  values[41 * kColumns + 63] = 0;
+  expect_error(ErrorCode::corrupt_file, {"row 69"}, [&] { quantized(); });
+  values[69 * kColumns] = 127.0f * 70000.0f;  // past the largest f16 scale
+  expect_error(ErrorCode::corrupt_file, {"row 69"}, [&] { quantized(); });
 }
 
 TEST(WeightStore, names_that_become_equal_are_refused) {

@@ -90,6 +90,7 @@ Json to_json(const Answer& answer, const models::ModelBundle& model, bool logpro
   json["timings"] = json_of(answer.timings);
   json["seed"] = answer.seed;
   json["math"] = name_of(model.mode);
+  json["activations"] = activations_of(model);
   if (!logprobs) return json;
   json["logprobs"] = Json::array();
   for (const decode::TokenEvent& event : answer.events) {

@@ -1,7 +1,5 @@
 // godwit bench: how fast a model reads a prompt and makes tokens, as medians of several rounds in one
 // process.
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <fstream>
 #include <memory>
@@ -11,7 +9,10 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "cli/answer.h"
+#include "cli/bench_batch.h"
+#include "cli/bench_load.h"
 #include "cli/bench_state.h"
+#include "cli/bench_step.h"
 #include "cli/bench_support.h"
 #include "cli/command.h"
 #include "cli/model_flags.h"
@@ -30,6 +31,10 @@ struct BenchFlags {
   int repeats = 3;
   std::string against;  // a second --math, measured after the first; empty: none
   bool state = false;   // what the state store costs, instead of speeds
+  bool load = false;    // what opening costs, instead of speeds
+  bool no_text = false;  // of that, the weights alone
+  bool step = false;     // where a decode step spends its time, instead of speeds
+  int rows = 0;         // more than none: that many rows in each step against one alone, instead of the engine's speeds
   bool json = false;
 };
 
@@ -43,17 +48,6 @@ std::string processor_name() {
   for (std::string line; std::getline(file, line);)
     if (line.starts_with("model name")) return line.substr(std::min(line.find(':') + 2, line.size()));
   return "";
-}
-
-// The most memory this process has held so far.
-std::int64_t peak_bytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-#if defined(__APPLE__)
-  return usage.ru_maxrss;
-#else
-  return std::int64_t{usage.ru_maxrss} * 1024;
-#endif
 }
 
 Speed one_round(decode::Engine& engine, const BenchFlags& flags, InterruptGuard& interrupts) {
@@ -92,6 +86,7 @@ Measured measure(const BenchFlags& flags, CommandContext& context, InterruptGuar
   }
   return {machine_of(model),
           {{"math", name_of(model.mode)},
+           {"activations", activations_of(model)},
            {"kv", cache::to_string(model.options.kv)},
            {"kv_start", model.options.kv.start},
            {"bytes_per_token", model.store->bytes_per_token()},
@@ -105,9 +100,17 @@ Measured measure(const BenchFlags& flags, CommandContext& context, InterruptGuar
 }
 
 void print_run(const Json& run, CommandContext& context) {
-  context.out.print("{}: prefill {:.1f} tokens/s, decode {:.1f} tokens/s, peak {:.0f} MB\n",
-                    run["math"].get<std::string>(), run["prefill_tok_s"].get<double>(),
+  const bool is_f32 = run["activations"] == "f32";
+  context.out.print("{}{}: prefill {:.1f} tokens/s, decode {:.1f} tokens/s, peak {:.0f} MB\n",
+                    run["math"].get<std::string>(), is_f32 ? ", f32 activations" : "", run["prefill_tok_s"].get<double>(),
                     run["decode_tok_s"].get<double>(), run["peak_bytes"].get<double>() / 1e6);
+}
+
+int run_load(const BenchFlags& flags, CommandContext& context) {
+  models::ModelOptions options = flags.model.options(context);
+  options.with_text = !flags.no_text;
+  context.out.print("{}\n", dump_json(bench_load(options, context.log), flags.json ? -1 : 2));
+  return kExitDone;
 }
 
 int run_state(const BenchFlags& flags, CommandContext& context) {
@@ -116,8 +119,23 @@ int run_state(const BenchFlags& flags, CommandContext& context) {
   return kExitDone;
 }
 
+int run_step(const BenchFlags& flags, CommandContext& context) {
+  const StepBenchOptions options{.prompt = flags.prompt, .generate = flags.generate, .repeats = flags.repeats};
+  context.out.print("{}\n", dump_json(bench_step(flags.model.options(context), options, context.log), flags.json ? -1 : 2));
+  return kExitDone;
+}
+
+int run_rows(const BenchFlags& flags, CommandContext& context) {
+  const BatchBenchOptions options{.rows = flags.rows, .prompt = flags.prompt, .generate = flags.generate, .repeats = flags.repeats};
+  context.out.print("{}\n", dump_json(bench_batch(flags.model.options(context), options, context.log), flags.json ? -1 : 2));
+  return kExitDone;
+}
+
 int run_bench(BenchFlags flags, CommandContext& context) {
   if (flags.state) return run_state(flags, context);
+  if (flags.load) return run_load(flags, context);
+  if (flags.step) return run_step(flags, context);
+  if (flags.rows > 0) return run_rows(flags, context);
   InterruptGuard interrupts;
   std::vector<std::string> maths = {flags.model.math};
   if (!flags.against.empty()) maths.push_back(flags.against);
@@ -150,7 +168,23 @@ void add_bench(CLI::App& app, CommandContext& context) {
       ->capture_default_str();
   verb->add_option("--against", flags->against, "A second --math to measure in the same run")
       ->check(CLI::IsMember({"reference", "native"}));
-  verb->add_flag("--state", flags->state, "Measure the KV state instead: forks, restores from disk, allocations");
+  verb->add_flag("--state", flags->state, "Measure the KV state instead: forks, restores from disk, allocations")
+      ->excludes("--against");
+  verb->add_flag("--load", flags->load, "Measure opening instead: memory beside the weights' bytes, seconds")
+      ->excludes("--against")
+      ->excludes("--state");
+  verb->add_flag("--no-text", flags->no_text, "With --load: leave the tokenizer and the chat template unread")
+      ->needs("--load");
+  verb->add_flag("--step", flags->step, "Measure where the time of a decode step goes instead, beside a plain read of memory")
+      ->excludes("--against")
+      ->excludes("--state")
+      ->excludes("--load");
+  verb->add_option("--rows", flags->rows, "Measure decoding of that many rows in each step instead, against one alone")
+      ->check(CLI::Range(1, 1024))
+      ->excludes("--against")
+      ->excludes("--state")
+      ->excludes("--load")
+      ->excludes("--step");
   verb->add_flag("--json", flags->json, "Print one JSON object");
   verb->callback(
       [flags, &context] { context.action = [flags, &context] { return run_bench(*flags, context); }; });

@@ -8,8 +8,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "base/error.h"
@@ -49,6 +53,31 @@ std::size_t heap_bytes() {
 #endif
 }
 
+// A new folder that is empty, private and gone at the end, however that comes.
+class ScratchFolder {
+ public:
+  ScratchFolder() {
+    std::error_code error;
+    std::string name = (std::filesystem::temp_directory_path(error) / "godwit-bench-XXXXXX").string();
+    if (error) fail(ErrorCode::io, "bench", "no folder for temporary files: {}", error.message());
+    if (::mkdtemp(name.data()) == nullptr)
+      fail(ErrorCode::io, "bench", "{}: cannot make a folder: {}", name, std::strerror(errno));
+    path_ = name;
+  }
+  ~ScratchFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+constexpr int kPipelinedSteps = 200, kGrowthSteps = 50;
+
 // One model with rows that are moved along without looking at logits.
 class Bench {
  public:
@@ -59,6 +88,7 @@ class Bench {
   }
 
   Json run() {
+    check_context();
     decode::RowRunner runner = fresh();
     const double prefill = seconds_of([&] { advance(runner, options_.prefix); });
     Json report = {{"kv", cache::to_string(bundle_->options.kv)}, {"kv_start", bundle_->options.kv.start}};
@@ -78,9 +108,27 @@ class Bench {
 
   decode::RowRunner fresh() const { return decode::RowRunner(*bundle_); }
 
+  // Before minutes are spent on what fits.
+  void check_context() const {
+    const int start = bundle_->options.kv.start;
+    check_room(std::max({options_.row + kPipelinedSteps, growth_start(options_.near) + 1 + kGrowthSteps,
+                         growth_start(options_.far) + 1 + kGrowthSteps, start > 0 ? start + 1 : 0}));
+  }
+
+  // The model's own positions end there: what a row of more tokens costs is no fact about this model.
+  void check_room(int end) const {
+    if (end > bundle_->context_length)
+      fail(ErrorCode::context_overflow, "bench",
+           "--state fills a row of {} tokens, and this model's maximum context length is {} tokens", end,
+           bundle_->context_length);
+  }
+
+  static int growth_start(int length) { return length / 64 * 64 + 2; }
+
   void step(decode::RowRunner& runner) const { runner.store(tokens(runner.position(), runner.position() + 1)); }
 
   void advance(decode::RowRunner& runner, int count) const {
+    check_room(runner.position() + count);
     for (const int end = runner.position() + count; runner.position() < end;) {
       const int chunk = std::min(end - runner.position(), static_cast<int>(runner.chunk_tokens()));
       runner.store(tokens(runner.position(), runner.position() + chunk));
@@ -103,18 +151,18 @@ class Bench {
 
   // The prefix as a new process finds it: records on disk, in the page cache of the system, and nothing in memory.
   Json restore(const cache::Row& row, double prefill) {
-    const auto folder = std::filesystem::temp_directory_path() / fmt::format("godwit-bench-{}", ::getpid());
+    const ScratchFolder folder;
     const std::vector<int> ids = tokens(0, row.position() + 1);
     double found = 0;
     int position = 0;
     {
-      cache::ColdTier cold({.folder = folder, .hooks = {}}, Log());
+      cache::ColdTier cold({.folder = folder.path(), .hooks = {}}, Log());
       cache::PrefixCache cache(*bundle_->store, {.cap_bytes = std::size_t{8} << 30, .identity = "bench"}, &cold);
       cache.insert(row, std::span(ids).first(ids.size() - 1));
       cold.flush();
     }
     {
-      cache::ColdTier cold({.folder = folder, .hooks = {}}, Log());
+      cache::ColdTier cold({.folder = folder.path(), .hooks = {}}, Log());
       std::vector<double> times;
       for (int i = 0; i < options_.repeats; ++i) {
         cache::PrefixCache cache(*bundle_->store, {.cap_bytes = std::size_t{8} << 30, .identity = "bench"}, &cold);
@@ -122,11 +170,11 @@ class Bench {
           const auto hit = cache.find(ids);
           position = hit ? hit->position() : 0;
         }));
+        if (position != row.position())
+          fail(ErrorCode::internal, "bench", "{} tokens came back from disk, not {}", position, row.position());
       }
       found = median(times);
     }
-    std::error_code ignored;
-    std::filesystem::remove_all(folder, ignored);
     return {{"tokens", position}, {"prefill_s", prefill}, {"restore_s", found}, {"times_faster", prefill / found}};
   }
 
@@ -157,27 +205,27 @@ class Bench {
             {"kv_bytes_copied", bundle_->store->resident_bytes() - before}};
   }
 
-  // 200 steps of one row while forks of it are read and kept: only the blocks that the row itself fills may come.
+  // Steps of one row while forks of it are read and kept: only the blocks that the row itself fills may come.
   Json pipelined(decode::RowRunner& runner) const {
     std::vector<cache::Row> held;
     const std::size_t before = bundle_->store->resident_bytes(), row_before = runner.row().bytes();
-    for (int i = 0; i < 200; ++i) {
+    for (int i = 0; i < kPipelinedSteps; ++i) {
       if (i % 20 == 0) held.push_back(runner.row().fork(runner.position()));
       step(runner);
     }
     const std::size_t grown = bundle_->store->resident_bytes() - before;
-    return {{"steps", 200}, {"forks_alive", held.size()}, {"extra_bytes", grown - (runner.row().bytes() - row_before)}};
+    return {{"steps", kPipelinedSteps}, {"forks_alive", held.size()}, {"extra_bytes", grown - (runner.row().bytes() - row_before)}};
   }
 
-  // What the heap keeps after 50 steps that stay inside a block, and the scratch that a step works in.
+  // What the heap keeps after steps that stay inside a block, and the scratch that a step works in.
   Json growth_at(int length) {
     decode::RowRunner runner = fresh();
-    advance(runner, length / 64 * 64 + 2);
+    advance(runner, growth_start(length));
     step(runner);
     const std::size_t before = heap_bytes();
-    for (int i = 0; i < 50; ++i) step(runner);
+    for (int i = 0; i < kGrowthSteps; ++i) step(runner);
     const auto grown = static_cast<std::int64_t>(heap_bytes()) - static_cast<std::int64_t>(before);
-    return {{"tokens", runner.position()}, {"heap_growth_per_step", grown / 50}, {"scratch_bytes", bundle_->executor->held_bytes()}};
+    return {{"tokens", runner.position()}, {"heap_growth_per_step", grown / kGrowthSteps}, {"scratch_bytes", bundle_->executor->held_bytes()}};
   }
 
   Json allocation() {

@@ -3,11 +3,15 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
+#include <system_error>
 
 #include "base/error.h"
 
 namespace godwit::cli {
 namespace {
+
+namespace fs = std::filesystem;
 
 std::string lower(std::string_view text) {
   std::string out(text);
@@ -28,6 +32,10 @@ double unit_of(std::string_view unit) {
   return at == std::string_view::npos || unit.size() != 1 ? -1 : std::pow(1024.0, static_cast<double>(at + 1));
 }
 
+void check_filled(std::string_view flag, const std::optional<std::string>& value, std::string_view wanted) {
+  if (value && value->empty()) fail(ErrorCode::invalid_argument, "cli", "{} is empty: {} is needed", flag, wanted);
+}
+
 }  // namespace
 
 std::uint64_t parse_bytes(std::string_view text, std::string_view flag) {
@@ -45,7 +53,7 @@ std::uint64_t parse_bytes(std::string_view text, std::string_view flag) {
 
 void CacheFlags::add_to(CLI::App& verb) {
   verb.add_option("--prompt-cache", memory,
-                  "Memory for computed prompts, such as 512M or 2G, or off (default: 1G, or a quarter of the free "
+                  "Memory for computed prompts, such as 512M or 2G; off or 0 for none (default: 1G, or a quarter of the free "
                   "memory if that is less; reference arithmetic: off)");
   add_disk_to(verb);
 }
@@ -57,25 +65,30 @@ void CacheFlags::add_disk_to(CLI::App& verb) {
 
 decode::PromptCacheOptions CacheFlags::options(decode::PromptCacheOptions::Use use) const {
   using Use = decode::PromptCacheOptions::Use;
+  check_filled("--prompt-cache", memory, "a size or off");
+  check_filled("--cache-dir", folder, "a folder");
+  check_filled("--cache-disk", disk, "a size");
   decode::PromptCacheOptions options;
   options.use = use;
-  if (!memory.empty()) {
-    const std::uint64_t bytes = memory == "off" ? 0 : parse_bytes(memory, "--prompt-cache");
+  if (memory) {
+    const std::uint64_t bytes = *memory == "off" ? 0 : parse_bytes(*memory, "--prompt-cache");
     options.use = bytes == 0 ? Use::off : Use::on;
     options.memory_bytes = static_cast<std::size_t>(bytes);
   }
-  if (folder.empty()) {
-    if (!disk.empty()) fail(ErrorCode::invalid_argument, "cli", "--cache-disk needs a --cache-dir");
+  if (!folder) {
+    if (disk) fail(ErrorCode::invalid_argument, "cli", "--cache-disk needs a --cache-dir");
     return options;
   }
-  if (!memory.empty() && options.use == Use::off)
+  if (memory && options.use == Use::off)
     fail(ErrorCode::invalid_argument, "cli",
-         "--cache-dir needs a prompt cache in memory, and --prompt-cache {} is none", memory);
+         "--cache-dir needs a prompt cache in memory, and --prompt-cache {} is none", *memory);
+  if (std::error_code none; fs::exists(*folder, none) && !fs::is_directory(*folder, none))
+    fail(ErrorCode::invalid_argument, "cli", "--cache-dir {}: there is something that is no folder", *folder);
   options.use = Use::on;
-  options.folder = folder;
-  if (!disk.empty()) options.disk_bytes = parse_bytes(disk, "--cache-disk");
+  options.folder = *folder;
+  if (disk) options.disk_bytes = parse_bytes(*disk, "--cache-disk");
   if (options.disk_bytes == 0)
-    fail(ErrorCode::invalid_argument, "cli", "--cache-disk {}: there is no room for anything", disk);
+    fail(ErrorCode::invalid_argument, "cli", "--cache-disk {}: there is no room for anything", *disk);
   return options;
 }
 

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -11,16 +12,17 @@
 namespace godwit::cli {
 
 struct CacheFlags {
-  std::string memory;  // of --prompt-cache; empty: the default
-  std::string folder;  // of --cache-dir
-  std::string disk;    // of --cache-disk
+  // Absent: the flag was not given. One that is given and empty, as from an unset variable of a script, is an error.
+  std::optional<std::string> memory;  // of --prompt-cache
+  std::optional<std::string> folder;  // of --cache-dir
+  std::optional<std::string> disk;    // of --cache-disk
 
   // --prompt-cache, --cache-dir, --cache-disk, for verbs that answer several prompts. The object must outlive the
   // parse.
   void add_to(CLI::App& verb);
   // Without --prompt-cache: one prompt finds something on disk only.
   void add_disk_to(CLI::App& verb);
-  // `use`: when no flag says anything. Error{invalid_argument} for sizes and combinations that make no sense.
+  // `use`: when no flag says anything. Error{invalid_argument} for empty values, sizes and combinations that make no sense.
   decode::PromptCacheOptions options(decode::PromptCacheOptions::Use use) const;
 };
 

@@ -48,8 +48,25 @@ TEST(CacheFlags, what_makes_no_sense_is_refused) {
   const CacheFlags wrong[] = {{.memory = "off", .folder = "x", .disk = {}},
                               {.memory = {}, .folder = {}, .disk = "1G"},
                               {.memory = {}, .folder = "x", .disk = "0"},
+                              {.memory = {}, .folder = "/dev/null", .disk = {}},
                               {.memory = "much", .folder = {}, .disk = {}}};
   for (const CacheFlags& flags : wrong) EXPECT_THROW(flags.options(Use::in_native), Error);
+}
+
+TEST(CacheFlags, an_empty_value_is_refused_by_the_name_of_its_flag) {
+  const std::pair<CacheFlags, const char*> wrong[] = {{{.memory = "", .folder = {}, .disk = {}}, "--prompt-cache"},
+                                                      {{.memory = {}, .folder = "", .disk = {}}, "--cache-dir"},
+                                                      {{.memory = {}, .folder = "x", .disk = ""}, "--cache-disk"}};
+  for (const auto& [flags, name] : wrong) {
+    try {
+      flags.options(Use::in_native);
+      ADD_FAILURE() << name;
+    } catch (const Error& refused) {
+      EXPECT_EQ(refused.code(), ErrorCode::invalid_argument);
+      EXPECT_NE(std::string_view(refused.what()).find(std::string(name) + " is empty"), std::string_view::npos)
+          << refused.what();
+    }
+  }
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ int run_kl(const EvalFlags& flags, CommandContext& context) {
       "largest KL       {:.6g} nats\n"
       "same top token   {:.2f} %\n"
       "bytes per token  {}, dense {} ({:.2f} times as many)\n",
-      name_of(model.options.kv), name_of(model.mode), text.windows.size(), text.size, text.prefill,
+      name_of(model.options.kv), arithmetic_of(model), text.windows.size(), text.size, text.prefill,
       divergence.positions(), divergence.mean(), divergence.largest(), 100 * divergence.top1_agreement(),
       found.bytes_per_token, found.dense_bytes_per_token, found.ratio());
   return kExitDone;

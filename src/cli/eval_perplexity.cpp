@@ -49,7 +49,7 @@ int run_perplexity(const EvalFlags& flags, CommandContext& context) {
       "kv {} ({} arithmetic, {} windows of {} tokens, {} of them read at once)\n"
       "positions   {}\n"
       "perplexity  {:.6g} ± {:.2g}\n",
-      name_of(model.options.kv), name_of(model.mode), text.windows.size(), text.size, text.prefill,
+      name_of(model.options.kv), arithmetic_of(model), text.windows.size(), text.size, text.prefill,
       found.positions(), found.value(), found.standard_error());
   return kExitDone;
 }

@@ -87,6 +87,7 @@ void EvalFlags::add(CLI::App& eval, CommandContext& context, const char* name, c
 Json EvalFlags::header(const models::ModelBundle& opened, const EvalText& read) const {
   return {{"model", model.model},
           {"math", name_of(opened.mode)},
+          {"activations", activations_of(opened)},
           {"kv", cache::to_string(opened.options.kv)},
           {"kv_start", opened.options.kv.start},
           {"window", read.size},

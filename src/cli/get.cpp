@@ -141,10 +141,8 @@ void add_get(CLI::App& app, CommandContext& context) {
   auto* get = app.add_subcommand("get", "Download a model from the hub into the local cache");
   get->add_option("model", flags->model, "ORG/NAME[@REVISION][:FILE.gguf]")->required();
   get->add_option("--revision", flags->revision, "Branch, tag or commit (default: main)");
-  get->add_option("--include", flags->include, "Fetch only files that match this glob (repeatable)")
-      ->allow_extra_args(false);
-  get->add_option("--exclude", flags->exclude, "Leave out files that match this glob (repeatable)")
-      ->allow_extra_args(false);
+  get->add_option("--include", flags->include, "Fetch only files that match this glob (repeatable)");
+  get->add_option("--exclude", flags->exclude, "Leave out files that match this glob (repeatable)");
   get->add_option("--cache-dir", flags->cache_dir, "Cache folder (default: HF_HUB_CACHE, HF_HOME/hub, ...)");
   get->add_flag("--dry-run", flags->dry_run, "Show what would be downloaded and stop");
   get->add_flag("--json", flags->json, "Print the result as JSON");

@@ -1,13 +1,13 @@
 #include "cli/ls.h"
 
-#include <algorithm>
-#include <array>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "cli/model_summary.h"
+#include "cli/profile_view.h"
 #include "cli/progress_view.h"
+#include "cli/table.h"
 #include "hub/hub_paths.h"
 #include "hub/local_models.h"
 
@@ -19,36 +19,35 @@ struct LsFlags {
   bool json = false, verbose = false;
 };
 
-using Row = std::array<std::string, 6>;
+using Row = std::vector<std::string>;
 
-void print_table(const std::vector<Row>& rows, Output& out) {
-  std::array<std::size_t, 6> width{};
-  for (const auto& row : rows)
-    for (std::size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
-  for (const auto& row : rows) {
-    std::string line;
-    for (std::size_t i = 0; i + 1 < row.size(); ++i) line += fmt::format("{:<{}}  ", row[i], width[i]);
-    out.print("{}{}\n", line, row.back());
-  }
+void append(Row& row, const std::vector<std::string>& cells) {
+  row.insert(row.end(), cells.begin(), cells.end());
 }
 
-Row row_of(const ModelSummary& summary) {
+Row row_of(const ModelSummary& summary, bool verbose) {
   const auto or_dash = [](const std::string& text) { return text.empty() ? std::string("-") : text; };
-  return {summary.model.id,
-          format_bytes(summary.model.bytes),
-          or_dash(summary.architecture),
-          or_dash(summary.quantization),
-          summary.context ? fmt::format("{}", *summary.context) : "-",
-          summary.model.path.string()};
+  Row row = {summary.model.id, format_bytes(summary.model.bytes), or_dash(summary.architecture),
+             or_dash(summary.quantization), summary.context ? fmt::format("{}", *summary.context) : "-"};
+  if (verbose && summary.profile) append(row, profile_cells(*summary.profile));
+  row.push_back(summary.model.path.string());
+  return row;
+}
+
+Row titles(bool verbose) {
+  Row row = {"ID", "SIZE", "ARCHITECTURE", "QUANTIZATION", "CONTEXT"};
+  if (verbose) append(row, profile_titles());
+  row.push_back("PATH");
+  return row;
 }
 
 void print_people(const std::vector<ModelSummary>& models, const std::vector<hub::ModelProblem>& problems,
                   bool verbose, Output& out) {
-  std::vector<Row> rows = {{"ID", "SIZE", "ARCHITECTURE", "QUANTIZATION", "CONTEXT", "PATH"}};
+  std::vector<Row> rows = {titles(verbose)};
   std::size_t hidden = problems.size();
   for (const auto& model : models) {
     if (model.refused.empty())
-      rows.push_back(row_of(model));
+      rows.push_back(row_of(model, verbose));
     else
       ++hidden;
   }
@@ -60,9 +59,10 @@ void print_people(const std::vector<ModelSummary>& models, const std::vector<hub
   }
   for (const auto& model : models)
     if (!model.refused.empty())
-      out.print("refused: {} ({}): {}\n", model.model.id, model.model.path.string(), model.refused);
+      out.print("refused: {} ({}): {}\n", printable(model.model.id), printable(model.model.path.string()),
+                printable(model.refused));
   for (const auto& problem : problems)
-    out.print("broken: {} ({}): {}\n", problem.id, problem.path.string(), problem.what);
+    out.print("broken: {} ({}): {}\n", printable(problem.id), printable(problem.path.string()), printable(problem.what));
 }
 
 void print_json(const std::vector<ModelSummary>& models, const std::vector<hub::ModelProblem>& problems,
@@ -77,8 +77,9 @@ void print_json(const std::vector<ModelSummary>& models, const std::vector<hub::
 int run_ls(const LsFlags& flags, CommandContext& context) {
   const auto listing = flags.cache_dir.empty() ? hub::list_local_models(context.environment)
                                                : hub::list_hub_cache(flags.cache_dir);
+  const models::Catalogue catalogue = models::Catalogue::builtin();
   std::vector<ModelSummary> models;
-  for (const auto& model : listing.models) models.push_back(summarise(model));
+  for (const auto& model : listing.models) models.push_back(summarise(model, catalogue));
   if (flags.json)
     print_json(models, listing.problems, context.out);
   else
@@ -92,7 +93,8 @@ void add_ls(CLI::App& app, CommandContext& context) {
   const auto flags = std::make_shared<LsFlags>();
   auto* ls = app.add_subcommand("ls", "List the models on this machine");
   ls->add_flag("--json", flags->json, "Print the list as JSON");
-  ls->add_flag("-v,--verbose", flags->verbose, "Also show what cannot be used, and why");
+  ls->add_flag("-v,--verbose", flags->verbose,
+               "Also show how each would be opened, and what cannot be used and why");
   ls->add_option("--cache-dir", flags->cache_dir, "List this hub cache instead of the default places");
   ls->callback([flags, &context] { context.action = [flags, &context] { return run_ls(*flags, context); }; });
 }

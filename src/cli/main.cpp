@@ -30,14 +30,6 @@ Environment process_environment() {
   return Environment(std::move(values));
 }
 
-// A message may quote a file or a template: its control characters must not reach a terminal, where they are
-// commands.
-std::string without_control_characters(std::string text) {
-  for (char& c : text)
-    if ((static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') || c == 0x7f) c = '?';
-  return text;
-}
-
 // Errors are always shown, warnings to people, the rest when asked for.
 Log stderr_log(bool is_terminal, const bool& verbose) {
   return Log([is_terminal, &verbose](LogLevel level, std::string_view message) {
@@ -45,7 +37,7 @@ Log stderr_log(bool is_terminal, const bool& verbose) {
     if (!shown) return;
     static constexpr const char* kNames[] = {"debug", "info", "warning", "error"};
     const std::string line = fmt::format("godwit: {}: {}\n", kNames[static_cast<int>(level)],
-                                         without_control_characters(std::string(message)));
+                                         without_control_characters(std::string(message), "\n\t"));
     std::fwrite(line.data(), 1, line.size(), stderr);
   });
 }
@@ -101,6 +93,7 @@ int run(int argc, const char* const* argv) {
   for (const AddVerb add : verbs()) add(app, context);
   take_plain_numbers_only(app);
   take_no_flag_as_value(app);
+  take_one_value_as_it_is(app);
 
   try {
     return parse_and_run(app, context, argc, argv);

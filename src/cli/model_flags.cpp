@@ -7,6 +7,41 @@
 #include "kernels/select.h"
 
 namespace godwit::cli {
+namespace {
+
+void add_math_flags(CLI::App& verb, std::string& math, std::optional<int>& threads) {
+  verb.add_option("--math", math,
+                  "Arithmetic: auto is native where the profile promises something of it and our kernels serve the model, else reference")
+      ->check(CLI::IsMember({"auto", "reference", "native"}))
+      ->capture_default_str();
+  verb.add_option("--threads", threads,
+                  "Threads of native arithmetic (default: the CPUs this process may use)")
+      ->check(CLI::Range(1, 1024));
+}
+
+void apply_math_flags(const std::string& math, std::optional<int> threads, const Environment& environment,
+                      models::ModelOptions& options) {
+  options.mode.reset();
+  if (math == "native") options.mode = NumericMode::native;
+  if (math == "reference") options.mode = NumericMode::reference;
+  options.threads = threads.value_or(cpu_allowance());
+  if (const auto level = environment.get("GODWIT_CPU_LEVEL")) {
+    options.level = kernels::level_from_name(*level);
+    kernels::kernels_for(options.level);
+  }
+}
+
+// Nothing where it is off or there is no home for it.
+std::optional<std::filesystem::path> packed_folder(const std::optional<std::string>& flag, const Environment& environment) {
+  if (flag && flag->empty()) fail(ErrorCode::invalid_argument, "cli", "--packed-cache needs a folder or off");
+  const std::optional<std::string> said = flag ? flag : environment.get("GODWIT_PACKED_CACHE");
+  if (said == "off") return std::nullopt;
+  if (said) return *said;
+  if (!environment.get("HOME") && !environment.get("XDG_CACHE_HOME")) return std::nullopt;
+  return environment.godwit_cache_folder() / "packed";
+}
+
+}  // namespace
 
 void KvFlags::add_to(CLI::App& verb) {
   verb.add_option("--kv", kv,
@@ -31,6 +66,14 @@ void ModelFlags::add_to(CLI::App& verb, bool with_chat) {
       ->capture_default_str();
   add_math_flags(verb, math, threads);
   kv.add_to(verb);
+  verb.add_option("--activations", activations,
+                  "What meets quantized weights: int8 (default; fast) or f32 (near the oracle; slow); native arithmetic")
+      ->check(CLI::IsMember({"int8", "f32"}));
+  verb.add_option("--quantize-on-load", quantize_on_load,
+                  "Quantize matrices of F32, F16 or BF16 while they are loaded: q8 (Q8_0) or q4 (Q4_0); native arithmetic")
+      ->check(CLI::IsMember({"q8", "q4"}));
+  verb.add_option("--packed-cache", packed_cache,
+                  "Folder that keeps the packed weights of native arithmetic, or off (default: in the user's cache folder)");
   verb.add_option("--ctx", context_length, "Most tokens of a prompt and its answer")->check(at_least(1));
   if (with_chat)
     verb.add_option("--chat-template", chat_template, "Use this Jinja file instead of the model's own");
@@ -40,6 +83,11 @@ models::ModelOptions ModelFlags::options(const CommandContext& context) const {
   models::ModelOptions options;
   options.kv = kv.policy();
   apply_math_flags(math, threads, context.environment, options);
+  if (activations)
+    options.activations = *activations == "f32" ? kernels::ActivationForm::f32 : kernels::ActivationForm::int8;
+  if (quantize_on_load)
+    options.quantize_on_load = *quantize_on_load == "q8" ? kernels::BlockFormat::q8_0 : kernels::BlockFormat::q4_0;
+  options.packed_folder = packed_folder(packed_cache, context.environment);
   options.context_length = context_length;
   if (!chat_template.empty()) options.chat_template = chat_template;
   const hub::ResolvedModel found = hub::resolve_model(model, context.environment);
@@ -48,29 +96,17 @@ models::ModelOptions ModelFlags::options(const CommandContext& context) const {
   return options;
 }
 
-void add_math_flags(CLI::App& verb, std::string& math, std::optional<int>& threads) {
-  verb.add_option("--math", math,
-                  "Arithmetic: auto is native where our kernels serve the model, else reference")
-      ->check(CLI::IsMember({"auto", "reference", "native"}))
-      ->capture_default_str();
-  verb.add_option("--threads", threads,
-                  "Threads of native arithmetic (default: the CPUs this process may use)")
-      ->check(CLI::Range(1, 1024));
-}
-
-void apply_math_flags(const std::string& math, std::optional<int> threads, const Environment& environment,
-                      models::ModelOptions& options) {
-  options.mode.reset();
-  if (math == "native") options.mode = NumericMode::native;
-  if (math == "reference") options.mode = NumericMode::reference;
-  options.threads = threads.value_or(cpu_allowance());
-  if (const auto level = environment.get("GODWIT_CPU_LEVEL")) {
-    options.level = kernels::level_from_name(*level);
-    kernels::kernels_for(options.level);
-  }
-}
-
 std::string_view name_of(NumericMode mode) { return mode == NumericMode::native ? "native" : "reference"; }
+
+std::string arithmetic_of(const models::ModelBundle& model) {
+  const bool is_f32 = model.activations() == kernels::ActivationForm::f32;
+  return fmt::format("{}{}", name_of(model.mode), is_f32 ? ", f32 activations" : "");
+}
+
+Json activations_of(const models::ModelBundle& model) {
+  const auto form = model.activations();
+  return form ? Json(models::name_of(*form)) : Json(nullptr);
+}
 
 std::string name_of(const cache::KvPolicy& kv) {
   const std::string codec = cache::to_string(kv);

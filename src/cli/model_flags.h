@@ -6,7 +6,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/json.h"
 #include "cli/command.h"
+#include "models/model_bundle.h"
 #include "models/model_options.h"
 
 namespace godwit::cli {
@@ -25,23 +27,26 @@ struct ModelFlags {
   std::string model = "smollm2";
   std::string math = "auto";
   KvFlags kv;
+  std::optional<std::string> activations;       // int8 or f32
+  std::optional<std::string> quantize_on_load;  // q8 or q4
   std::optional<int> context_length;
   std::optional<int> threads;
   std::string chat_template;
+  std::optional<std::string> packed_cache;  // a folder, or off
 
-  // -m, --math, --threads, --kv, --kv-start, --ctx; `with_chat` adds --chat-template. The object must outlive
-  // the parse.
+  // -m, --math, --threads, --activations, --kv, --kv-start, --quantize-on-load, --packed-cache, --ctx; `with_chat` adds
+  // --chat-template. The object must outlive the parse.
   void add_to(CLI::App& verb, bool with_chat);
-  // Finds the model and checks the rest. Throws Error; opens nothing.
+  // Finds the model, reads GODWIT_CPU_LEVEL and checks the rest. Throws Error: {invalid_argument} for an unknown level,
+  // {unsupported} for one that this machine cannot run. Opens nothing.
   models::ModelOptions options(const CommandContext& context) const;
 };
 
-void add_math_flags(CLI::App& verb, std::string& math, std::optional<int>& threads);
-// Puts what these flags and GODWIT_CPU_LEVEL say into `options`. Error{invalid_argument} for an unknown
-// level, Error{unsupported} for one that this machine cannot run.
-void apply_math_flags(const std::string& math, std::optional<int> threads, const Environment& environment,
-                      models::ModelOptions& options);
 std::string_view name_of(NumericMode mode);
+// For people: "native", "native, f32 activations", "reference".
+std::string arithmetic_of(const models::ModelBundle& model);
+// "int8", "f32"; null in `reference`.
+Json activations_of(const models::ModelBundle& model);
 // "affine:4:64", "affine:4:64 from token 100".
 std::string name_of(const cache::KvPolicy& kv);
 

@@ -6,19 +6,23 @@
 #include "base/error.h"
 #include "checkpoint/config.h"
 #include "checkpoint/gguf.h"
-#include "checkpoint/gguf_model.h"
-#include "models/registry.h"
+#include "cli/profile_view.h"
+#include "models/opening.h"
 
 namespace godwit::cli {
 namespace {
 
-void read_folder(ModelSummary& summary) {
+namespace fs = std::filesystem;
+
+void read_folder(ModelSummary& summary, const models::Catalogue& catalogue) {
+  const fs::path& folder = summary.model.path;
   summary.architecture = summary.model.model_type;
-  const auto config = checkpoint::read_config(summary.model.path);
+  if (!summary.architecture.empty())
+    catalogue.registry.check_type(summary.architecture, (folder / "config.json").string());
+  const auto config = checkpoint::read_config(folder, catalogue.registry.dialects());
   summary.context = config.max_position_embeddings;
   summary.quantization =
       config.quantization.defaults() ? config.quantization.defaults()->text() : config.dtype;
-  models::Registry::builtin().find(config.model_type, config.origin);
 }
 
 // The format that holds most bytes: a "Q4_K_M" file mixes several, and its name may lie.
@@ -37,21 +41,21 @@ void read_gguf_file(ModelSummary& summary) {
   if (const auto length = file.metadata.integer(summary.architecture + ".context_length");
       length && std::in_range<int>(*length))
     summary.context = static_cast<int>(*length);
-  models::Registry::builtin().find(checkpoint::gguf_architecture(file.metadata).model_type,
-                                   summary.model.path.string());
 }
 
 Json or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 }  // namespace
 
-ModelSummary summarise(const hub::LocalModel& model) {
-  ModelSummary summary{.model = model, .architecture = {}, .quantization = {}, .context = {}, .refused = {}};
+ModelSummary summarise(const hub::LocalModel& model, const models::Catalogue& catalogue) {
+  ModelSummary summary;
+  summary.model = model;
   try {
     if (model.format == hub::ModelFormat::gguf)
       read_gguf_file(summary);
     else
-      read_folder(summary);
+      read_folder(summary, catalogue);
+    summary.profile = models::prepare(model.path, catalogue).profile;
   } catch (const Error& e) {
     summary.refused = e.what();
   }
@@ -67,6 +71,7 @@ Json json_of(const ModelSummary& summary) {
           {"context", summary.context ? Json(*summary.context) : Json(nullptr)},
           {"revision", or_null(summary.model.revision)},
           {"path", summary.model.path.string()},
+          {"profile", summary.profile ? json_of(*summary.profile) : Json(nullptr)},
           {"refused", or_null(summary.refused)}};
 }
 

@@ -17,6 +17,13 @@ class OutputClosed : public std::exception {
   const char* what() const noexcept override { return "standard output was closed by its reader"; }
 };
 
+// A message may quote a file or a template: its control characters must not reach a terminal, where they are commands.
+// They become '?', but those in `kept`.
+std::string without_control_characters(std::string text, std::string_view kept = "");
+
+// Such text for one line of a terminal: cut where it is longer than a line should be.
+std::string printable(std::string_view text);
+
 class Output {
  public:
   // `descriptor` must outlive the object; it is not closed.

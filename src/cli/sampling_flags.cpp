@@ -29,7 +29,7 @@ void SamplingFlags::add_to(CLI::App& verb) {
   verb.add_option("--penalty-window", params.penalty_window, "Newest tokens the penalties see; -1: all")
       ->capture_default_str();
   verb.add_option("--seed", seed, "Repeats an answer; drawn when absent");
-  verb.add_option("--stop", stop, "End the answer before this text; repeatable")->expected(1)->take_all();
+  verb.add_option("--stop", stop, "End the answer before this text; repeatable");
   verb.add_flag("--ignore-eos", ignore_eos, "Go on past end tokens");
 }
 

@@ -29,15 +29,10 @@ namespace godwit::cli {
 namespace {
 
 struct ServeFlags {
-  std::string model = "smollm2";
+  ModelFlags model;
   std::vector<std::string> aliases;
   serve::ServerOptions server;
-  std::optional<int> context_length;
-  std::string math = "auto";
-  std::optional<int> threads;
-  KvFlags kv;
   CacheFlags cache;
-  std::string chat_template;
   std::string port_file;
   std::string log_level;
   double drain_seconds = 120;
@@ -111,18 +106,6 @@ Log log_for(const ServeFlags& flags, bool is_terminal) {
   });
 }
 
-models::ModelOptions model_options(const ServeFlags& flags, const CommandContext& context) {
-  const hub::ResolvedModel model = hub::resolve_model(flags.model, context.environment);
-  models::ModelOptions options;
-  options.path = model.path;
-  options.id = model.id;
-  options.kv = flags.kv.policy();
-  options.context_length = flags.context_length;
-  apply_math_flags(flags.math, flags.threads, context.environment, options);
-  if (!flags.chat_template.empty()) options.chat_template = flags.chat_template;
-  return options;
-}
-
 // The file of --port-file, from the moment the server is ready to its orderly end.
 class PortFile {
  public:
@@ -173,7 +156,7 @@ void warn_when_open_to_others(const ServeFlags& flags) {
 int run_serve(ServeFlags flags, const CommandContext& context) {
   complete_keys(flags, context.environment);
   warn_when_open_to_others(flags);
-  const models::ModelOptions options = model_options(flags, context);
+  const models::ModelOptions options = flags.model.options(context);
   const decode::PromptCacheOptions cache = flags.cache.options(decode::PromptCacheOptions::Use::in_native);
   Signals signals;
   const Log log = log_for(flags, context.err_is_terminal);
@@ -185,7 +168,7 @@ int run_serve(ServeFlags flags, const CommandContext& context) {
   server.start(model, generator);
   const PortFile port_file(flags.port_file, server.port());
   print_line(fmt::format("serving {} on {} (context {}, math {}, kv {})", model.id, server.url(),
-                         model.context_length, name_of(engine.model().mode),
+                         model.context_length, arithmetic_of(engine.model()),
                          name_of(engine.model().options.kv)));
   signals.wait();
   print_line("finishing the answers in progress; press Ctrl-C again to leave at once");
@@ -199,28 +182,19 @@ int run_serve(ServeFlags flags, const CommandContext& context) {
 void add_serve(CLI::App& app, CommandContext& context) {
   auto flags = std::make_shared<ServeFlags>();
   CLI::App* verb = app.add_subcommand("serve", "Serve a model over HTTP (the OpenAI API)");
-  verb->add_option("-m,--model", flags->model, "Folder, .gguf file, hub id or name of a model")
-      ->capture_default_str();
-  verb->add_option("--alias", flags->aliases, "A further name that requests may use; repeatable")
-      ->allow_extra_args(false);
+  flags->model.add_to(*verb, /*with_chat=*/true);
+  verb->add_option("--alias", flags->aliases, "A further name that requests may use; repeatable");
   verb->add_option("--host", flags->server.host, "Address to listen on")->capture_default_str();
   verb->add_option("--port", flags->server.port, "Port; 0 takes a free one")
       ->check(CLI::Range(0, 65535))
       ->capture_default_str();
   verb->add_option("--port-file", flags->port_file, "Write the port there once the server is ready");
-  verb->add_option("--ctx", flags->context_length, "Most tokens of a prompt and its answer")
-      ->check(at_least(1));
-  add_math_flags(*verb, flags->math, flags->threads);
-  flags->kv.add_to(*verb);
   flags->cache.add_to(*verb);
-  verb->add_option("--chat-template", flags->chat_template, "Use this Jinja file instead of the model's own");
   verb->add_option("--api-key", flags->server.api_keys,
-                   "Ask clients for this key; repeatable (also: GODWIT_API_KEY)")
-      ->allow_extra_args(false);
+                   "Ask clients for this key; repeatable (also: GODWIT_API_KEY)");
   verb->add_option("--cors-origins", flags->server.cors_origins,
                    "Origins whose pages may use the server beside local ones; * for all")
-      ->delimiter(',')
-      ->allow_extra_args(false);
+      ->delimiter(',');
   verb->add_option("--drain-timeout", flags->drain_seconds,
                    "Seconds that answers may take to finish at the end")
       ->check(at_least(0))

@@ -166,6 +166,12 @@ void take_no_flag_as_value(CLI::App& app) {
   for (CLI::App* verb : app.get_subcommands([](CLI::App*) { return true; })) take_no_flag_as_value(*verb);
 }
 
+void take_one_value_as_it_is(CLI::App& app) {
+  for (CLI::Option* option : app.get_options())
+    if (!option->get_positional()) option->allow_extra_args(false);
+  for (CLI::App* verb : app.get_subcommands([](CLI::App*) { return true; })) take_one_value_as_it_is(*verb);
+}
+
 std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& verb = chosen(app);
   // A word that nobody knows explains more than the flag that it was meant to be.

@@ -21,4 +21,8 @@ CLI::Validator at_least(int least);
 // so.
 void take_no_flag_as_value(CLI::App& app);
 
+// Makes every flag take one value at a time, as it is. CLI11 alone lets a repeatable flag swallow the words behind it, and
+// reads "[END]" as a list of one.
+void take_one_value_as_it_is(CLI::App& app);
+
 }  // namespace godwit::cli

@@ -6,7 +6,8 @@
 
 #include "base/json.h"
 #include "base/sha256.h"
-#include "decode/file_hashes.h"
+#include "base/file_hashes.h"
+#include "kernels/quantize_blocks.h"
 
 namespace godwit::decode {
 namespace {
@@ -19,8 +20,14 @@ std::string processor() {
   return "";
 }
 
+std::string_view activations_of(const models::ModelBundle& bundle) {
+  return models::name_of(bundle.activations().value_or(kernels::ActivationForm::int8));
+}
+
 std::string arithmetic_of(const models::ModelBundle& bundle) {
-  if (bundle.mode == NumericMode::native) return fmt::format("{} int8", kArithmeticVersion);
+  const std::string_view weights = kernels::quantized_name(bundle.options.quantize_on_load);
+  if (bundle.mode == NumericMode::native)
+    return fmt::format("{} {}{}{}", kArithmeticVersion, activations_of(bundle), weights.empty() ? "" : " weights ", weights);
   return fmt::format("{} MLX {} {}", kArithmeticVersion, mx::version(), processor());
 }
 
@@ -32,16 +39,14 @@ std::string model_identity(const models::ModelBundle& bundle, const std::filesys
   Json whole = {{"arithmetic", arithmetic_of(bundle)},
                 {"config", bundle.config.raw},
                 {"gguf", bundle.config.from_gguf},
+                {"profile", bundle.profile.profile ? bundle.profile.profile->id : ""},
                 {"files", Json::array()}};
   // What lies outside the decoder's part of the config shapes the graph too.
   const std::filesystem::path config = bundle.options.path / "config.json";
   if (std::filesystem::is_regular_file(config)) whole["files"].push_back(sha256_of_file(config));
   for (const auto& [file, state] : bundle.weight_files) whole["files"].push_back(hashes.of(file, state));
   hashes.save();
-  Sha256 hash;
-  const std::string text = dump_json(whole);
-  hash.update(std::as_bytes(std::span(text)));
-  return hash.hex_digest();
+  return sha256_of(dump_json(whole));
 }
 
 }  // namespace godwit::decode

@@ -12,9 +12,12 @@ namespace {
 
 constexpr std::size_t kMostByDefault = std::size_t{1} << 30;
 
-// The chunk plans of `reference`: whole chunks, and whole chunks with what is left of a prompt behind them.
-constexpr const char* kWholeChunks = "whole chunks";
-constexpr const char* kRestBehind = "whole chunks and a rest";
+// The chunk plan of `reference` that leads to `end`: whole chunks, and what is left of a prompt behind them. Whole chunks
+// are the same for every prompt that has them. A rest is one forward, whose bits depend on its length, so a prompt that
+// ends elsewhere has another plan all along its rest.
+std::string plan_to(int end) {
+  return end % kReferenceChunk == 0 ? "whole chunks" : fmt::format("whole chunks and a rest to {}", end);
+}
 
 std::size_t memory_for(const PromptCacheOptions& options) {
   if (options.memory_bytes) return *options.memory_bytes;
@@ -75,12 +78,12 @@ std::optional<cache::Row> PromptCache::find(std::span<const int> prompt) {
 }
 
 std::optional<cache::Row> PromptCache::find_planned(std::span<const int> prompt) {
-  const int end = static_cast<int>(prompt.size()) - 1, rest = end % kReferenceChunk;
-  if (rest != 0) {
-    std::optional<cache::Row> row = prefixes_.find(prompt, kRestBehind);
+  const int end = static_cast<int>(prompt.size()) - 1;
+  if (end % kReferenceChunk != 0) {
+    std::optional<cache::Row> row = prefixes_.find(prompt, plan_to(end));
     if (row && row->position() == end) return row;
   }
-  std::optional<cache::Row> row = prefixes_.find(prompt, kWholeChunks);
+  std::optional<cache::Row> row = prefixes_.find(prompt, plan_to(0));
   if (!row) return std::nullopt;
   const int whole = row->position() - row->position() % kReferenceChunk;
   if (whole == 0 || whole < row->minimum_reusable_length()) return std::nullopt;
@@ -90,8 +93,9 @@ std::optional<cache::Row> PromptCache::find_planned(std::span<const int> prompt)
 
 void PromptCache::keep_prompt(const cache::Row& row, std::span<const int> prompt) {
   const auto held = static_cast<std::size_t>(row.position());
-  const char* plan = is_native_ ? "" : held % kReferenceChunk == 0 ? kWholeChunks : kRestBehind;
-  guarded("keeping a prompt failed", [&] { prefixes_.insert(row, prompt.first(held), plan); });
+  guarded("keeping a prompt failed", [&] {
+    prefixes_.insert(row, prompt.first(held), is_native_ ? "" : plan_to(row.position()));
+  });
 }
 
 void PromptCache::keep_answer(const cache::Row& row, std::span<const int> tokens) {

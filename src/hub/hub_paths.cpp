@@ -123,8 +123,10 @@ bool is_safe_relative_path(std::string_view path) {
   return true;
 }
 
-std::optional<SplitName> parse_split_name(std::string_view file) {
-  constexpr std::string_view kTail = "-00000-of-00000.gguf";
+std::optional<SplitName> parse_split_name(std::string_view file, std::string_view extension) {
+  constexpr std::string_view kTail = "-00000-of-00000";
+  if (!file.ends_with(extension)) return std::nullopt;
+  file.remove_suffix(extension.size());
   if (file.size() <= kTail.size()) return std::nullopt;
   const auto tail = file.substr(file.size() - kTail.size());
   SplitName name{.stem = std::string(file.substr(0, file.size() - kTail.size()))};

@@ -52,14 +52,14 @@ bool is_hex(std::string_view text, std::size_t digits);
 // no leading slash, no backslash, no control character, no component over 255 bytes.
 bool is_safe_relative_path(std::string_view path);
 
-// "NAME-00002-of-00005.gguf" -> {NAME, 2, 5}; empty for any other name. Split files are opened by their first
-// part.
+// "NAME-00002-of-00005.gguf" -> {NAME, 2, 5}; empty for any other name or `extension`. Split GGUF files are opened by
+// their first part.
 struct SplitName {
   std::string stem;
   int part = 0;
   int parts = 0;
 };
-std::optional<SplitName> parse_split_name(std::string_view file);
+std::optional<SplitName> parse_split_name(std::string_view file, std::string_view extension = ".gguf");
 std::string split_part_name(const SplitName& name, int part);
 
 }  // namespace godwit::hub

@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/python_json.h"
 #include "hub/hub_paths.h"
 
 namespace godwit::hub {
@@ -65,7 +66,7 @@ void check_config(const fs::path& folder, FolderCheck& check) {
     return;
   }
   try {
-    const Json config = read_json_file(path);
+    const Json config = read_python_json_file(path);
     const auto type = config.is_object() ? config.find("model_type") : config.end();
     if (type != config.end() && type->is_string()) check.model_type = type->get<std::string>();
     if (check.model_type.empty()) check.problems.push_back("config.json names no model_type");
@@ -124,6 +125,18 @@ bool has_tokenizer(const fs::path& folder, const std::set<std::string>& names) {
                      [&](const std::string& name) { return name.ends_with(".tiktoken"); });
 }
 
+// Without an index the names alone say how many there should be.
+void count_shards(const std::set<std::string>& files, FolderCheck& check) {
+  int there = 0, wanted = 0;
+  for (const std::string& file : files)
+    if (const auto shard = parse_split_name(file, ".safetensors")) {
+      ++there;
+      wanted = shard->parts;
+    }
+  if (there != wanted)
+    check.problems.push_back(fmt::format("{} of {} shards are there, and no index", there, wanted));
+}
+
 void check_weights(const fs::path& folder, const std::set<std::string>& names, FolderCheck& check) {
   std::set<std::string> shards;
   if (names.contains("model.safetensors.index.json")) {
@@ -131,6 +144,7 @@ void check_weights(const fs::path& folder, const std::set<std::string>& names, F
   } else {
     for (const auto& name : names)
       if (name.ends_with(".safetensors")) shards.insert(name);
+    count_shards(shards, check);
   }
   for (const auto& shard : shards) check_weight_file(folder, shard, check);
   if (shards.empty() && check.problems.empty()) check.problems.push_back("holds no .safetensors file");

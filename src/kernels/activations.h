@@ -14,12 +14,18 @@ namespace godwit::kernels {
 
 inline constexpr std::int64_t kActivationGroup = 32;
 
-// Views of quantized rows; n is the row length, a multiple of 32, the same for all.
+// What a product with quantized weights reads: the int8 form above, or the rows themselves.
+enum class ActivationForm { int8, f32 };
+
+// Views of rows; n is the row length, a multiple of 32, the same for all.
 struct Activations {
   const std::int8_t* values;      // [rows, n]
   const float* scales;            // [rows, n/32]
   const float* sums;              // [rows, n/32]
   const std::int32_t* half_sums;  // [rows, n/16]
+  // [rows, n], what they were made of: read by products with dense weights, and by all where the form is f32.
+  const float* rows = nullptr;
+  ActivationForm form = ActivationForm::int8;  // f32: the members before `rows` are not read
 };
 
 struct QuantizeRowsArgs {

@@ -26,6 +26,15 @@ struct ScaleMin {
 };
 ScaleMin k_scale_min(const unsigned char* packed, int group);
 
+// The 6-bit scale of group `group` (0..15) in the 12 packed bytes of Q3_K, without its offset of 32.
+int q3_scale(const unsigned char* packed, int group);
+
+// The 6-bit scale of group `group` (0..7) in the 6 bytes of IQ4_XS behind d, without its offset of 32.
+int iq4_xs_scale(const unsigned char* packed, int group);
+
+// Half of the scale that a byte of MXFP4 stands for, 2^(e - 128): finite for e = 255, subnormal for e < 2.
+float half_of_e8m0(unsigned char e);
+
 // The 16 values an IQ4 code stands for.
 extern const signed char kIq4Values[16];
 

@@ -13,17 +13,19 @@ ScaleMin k_scale_min(const unsigned char* packed, int group) {
           (packed[group + 4] >> 4) | (packed[group] >> 6) << 4};
 }
 
-namespace detail {
-namespace {
-
-// The 6-bit scale of group `group` (0..15) in the 12 packed bytes of Q3_K, without its offset of 32.
-int q3_scale(Bytes packed, int group) {
+int q3_scale(const unsigned char* packed, int group) {
   const int low = group < 8 ? packed[group] & 15 : packed[group - 8] >> 4;
   const int high = packed[8 + group % 4] >> (2 * (group / 4)) & 3;
   return (low | high << 4) - 32;
 }
 
-}  // namespace
+int iq4_xs_scale(const unsigned char* packed, int group) {
+  const int low = packed[2 + group / 2] >> (4 * (group % 2)) & 15;
+  const int high = packed[group / 4] >> (2 * (group % 4)) & 3;
+  return (low | high << 4) - 32;
+}
+
+namespace detail {
 
 // scales[16] (scale low, minimum high nibble), qs[64], d, dmin. Each half of 128 takes 32 bytes of four 2-bit
 // fields.
@@ -94,10 +96,8 @@ void q6_k(Bytes block, float* out) {
 // d, scales_h u16, scales_l[4], qs[128]: 8 groups of 32 in the nibble order of the 32-element formats.
 void iq4_xs(Bytes block, float* out) {
   const float d = load_half(block);
-  const int high = block[2] | block[3] << 8;
   for (int group = 0; group < 8; ++group) {
-    const int low = block[4 + group / 2] >> (4 * (group % 2)) & 15;
-    const float scale = d * static_cast<float>((low | (high >> (2 * group) & 3) << 4) - 32);
+    const float scale = d * static_cast<float>(iq4_xs_scale(block + 2, group));
     const Bytes quants = block + 8 + 16 * group;
     for (int i = 0; i < 16; ++i) {
       out[32 * group + i] = scale * static_cast<float>(kIq4Values[quants[i] & 15]);

@@ -8,7 +8,13 @@
 #include "kernels/dequant_half.h"
 #include "kernels/dequant_rows.h"
 
-namespace godwit::kernels::detail {
+namespace godwit::kernels {
+
+float half_of_e8m0(unsigned char e) {
+  return std::bit_cast<float>(e < 2 ? 0x00200000u << e : std::uint32_t{e - 1u} << 23);
+}
+
+namespace detail {
 namespace {
 
 std::uint32_t load_u32(Bytes bytes) {
@@ -67,12 +73,11 @@ void iq4_nl(Bytes block, float* out) {
 }
 
 void mxfp4(Bytes block, float* out) {
-  // Twice the E2M1 values times half the scale: 2^(e - 128) stays finite for e = 255 and is subnormal for e
-  // < 2.
+  // Twice the E2M1 values times half the scale.
   static constexpr float kDoubled[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
-  const std::uint32_t e = block[0];
-  const float half_scale = std::bit_cast<float>(e < 2 ? 0x00200000u << e : (e - 1) << 23);
+  const float half_scale = half_of_e8m0(block[0]);
   for_nibbles(block + 1, out, [half_scale](int, int q) { return half_scale * kDoubled[q]; });
 }
 
-}  // namespace godwit::kernels::detail
+}  // namespace detail
+}  // namespace godwit::kernels

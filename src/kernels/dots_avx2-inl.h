@@ -20,14 +20,24 @@ struct Avx2Dots {
   using Floats = __m256;
 
   static Bytes load(const std::uint8_t* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
-  static Bytes low_nibbles(Bytes b) { return _mm256_and_si256(b, _mm256_set1_epi8(15)); }
-  static Bytes high_nibbles(Bytes b) { return low_nibbles(_mm256_srli_epi16(b, 4)); }
+  // The bits of `mask` that stand kRight places higher in each byte.
+  template <int kRight>
+  static Bytes bits_at(Bytes b, int mask) {
+    if constexpr (kRight != 0) b = _mm256_srli_epi16(b, kRight);
+    return _mm256_and_si256(b, _mm256_set1_epi8(static_cast<char>(mask)));
+  }
   // low | (bits moved left by kLeft, right if negative) & mask
   template <int kLeft>
   static Bytes with_bits(Bytes low, Bytes bits, int mask) {
     const Bytes moved = kLeft >= 0 ? _mm256_slli_epi16(bits, kLeft) : _mm256_srli_epi16(bits, -kLeft);
     return _mm256_or_si256(low, _mm256_and_si256(moved, _mm256_set1_epi8(static_cast<char>(mask))));
   }
+
+  // Sixteen bytes, to be indexed by nibbles.
+  static Bytes table(const std::uint8_t* p) {
+    return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  }
+  static Bytes look_up(Bytes table, Bytes nibbles) { return _mm256_shuffle_epi8(table, nibbles); }
 
   static __m256i four_inputs(const std::int8_t* x) {
     int word;
@@ -75,12 +85,28 @@ struct Avx2Dots {
   static Floats load_halves(const std::uint8_t* p) {
     return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
   }
+  static Floats load_bf16(const std::uint8_t* p) {
+    const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
+  }
+  static Floats load_floats(const std::uint8_t* p) {
+    return _mm256_castsi256_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+  }
   static Ints load_bytes(const std::uint8_t* p) {
     return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
   }
   static Ints load_int8(const std::uint8_t* p) {
     return _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
   }
+  // 2^(e - 128): subnormal for e < 2.
+  static Floats load_halves_of_e8m0(const std::uint8_t* p) {
+    const Ints e = load_bytes(p);
+    const Ints normal = _mm256_slli_epi32(_mm256_sub_epi32(e, _mm256_set1_epi32(1)), 23);
+    const Ints tiny = _mm256_sllv_epi32(_mm256_set1_epi32(0x00200000), e);
+    return _mm256_castsi256_ps(_mm256_blendv_epi8(normal, tiny, _mm256_cmpgt_epi32(_mm256_set1_epi32(2), e)));
+  }
+  static Ints low_four(Ints a) { return _mm256_and_si256(a, _mm256_set1_epi32(15)); }
+  static Ints high_four(Ints a) { return _mm256_srli_epi32(a, 4); }
   static Ints low_six(Ints a) { return _mm256_and_si256(a, _mm256_set1_epi32(63)); }
   // (a >> kShift & 15) | (b >> 6) << 4
   template <int kShift>
@@ -88,11 +114,27 @@ struct Avx2Dots {
     const Ints low = _mm256_and_si256(_mm256_srli_epi32(a, kShift), _mm256_set1_epi32(15));
     return _mm256_or_si256(low, _mm256_slli_epi32(_mm256_srli_epi32(b, 6), 4));
   }
+  // (a >> right_a & 15) | (b >> right_b & 3) << 4
+  static Ints four_and_two(Ints a, int right_a, Ints b, int right_b) {
+    const Ints low = low_four(_mm256_srl_epi32(a, _mm_cvtsi32_si128(right_a)));
+    const Ints high = _mm256_and_si256(_mm256_srl_epi32(b, _mm_cvtsi32_si128(right_b)), _mm256_set1_epi32(3));
+    return _mm256_or_si256(low, _mm256_slli_epi32(high, 4));
+  }
+
+  // Byte kByte of each 32 bits.
+  template <int kByte, bool kIsSigned>
+  static Ints byte_at(Bytes b) {
+    if constexpr (kIsSigned) return _mm256_srai_epi32(_mm256_slli_epi32(b, 24 - 8 * kByte), 24);
+    if constexpr (kByte == 3) return _mm256_srli_epi32(b, 24);
+    if constexpr (kByte != 0) b = _mm256_srli_epi32(b, 8 * kByte);
+    return _mm256_and_si256(b, _mm256_set1_epi32(255));
+  }
 
   static Floats to_floats(Ints a) { return _mm256_cvtepi32_ps(a); }
   static Floats zero() { return _mm256_setzero_ps(); }
   static Floats set1(float x) { return _mm256_set1_ps(x); }
   static Floats mul(Floats a, Floats b) { return _mm256_mul_ps(a, b); }
+  static Floats add(Floats a, Floats b) { return _mm256_add_ps(a, b); }
   static Floats negate(Floats a) { return _mm256_xor_ps(a, _mm256_set1_ps(-0.0f)); }
   static Floats fma(Floats a, Floats b, Floats c) { return _mm256_fmadd_ps(a, b, c); }
   // The first n of the lanes; y += a when accumulating.

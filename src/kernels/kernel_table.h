@@ -13,6 +13,7 @@
 #include "kernels/restore_values.h"
 #include "kernels/rms_norm.h"
 #include "kernels/rope.h"
+#include "kernels/routing.h"
 #include "kernels/vector_ops.h"
 
 namespace godwit::kernels {
@@ -37,6 +38,10 @@ struct KernelTable {
   Kernel<UnitLengthArgs> unit_length;
   Kernel<DeltaGatesArgs> delta_gates;
   Kernel<DeltaRuleArgs> delta_rule;
+  Kernel<RowDotsArgs> row_dots;
+  Kernel<SoftmaxArgs> softmax;
+  Kernel<SigmoidArgs> sigmoid;
+  Kernel<WeightedSumArgs> weighted_sum;
 };
 
 namespace scalar {

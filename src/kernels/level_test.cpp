@@ -72,18 +72,11 @@ void expect_own_bodies(Level level) {
   EXPECT_EQ(table.add({x, x, x, 16}), level);
   EXPECT_EQ(table.argmax({x, 16, &index}), level);
   EXPECT_EQ(table.quantize_rows({x, 1, 32, 32, values, scales, sums, half_sums}), level);
-  const Buffer<std::byte> packed(packed_bytes({BlockFormat::q8_0, 16, 32}));
-  EXPECT_EQ(table.quant_matmul({{BlockFormat::q8_0, 16, 32},
-                                packed.data(),
-                                {values, scales, sums, half_sums},
-                                y,
-                                16,
-                                0,
-                                1,
-                                0,
-                                1,
-                                false}),
-            level);
+  const PackedShape shape{packed_format(BlockFormat::q8_0), 16, 32};
+  const Buffer<std::byte> packed(packed_bytes(shape));
+  EXPECT_EQ(
+      table.quant_matmul({shape, packed.data(), {values, scales, sums, half_sums}, y, 16, 0, 1, 0, 1, false}),
+      level);
   const Interval none{0, 0};
   const KvPlane key_plane{.heads = 1, .dim = 16}, value_plane{.heads = 1, .dim = 16, .offset = 4096};
   EXPECT_EQ(table.attention({x, y, &none, nullptr, key_plane, value_plane, 1, 0, 1, 0, 1, 16, 16, 1.0f}),
@@ -99,6 +92,11 @@ void expect_own_bodies(Level level) {
   EXPECT_EQ(table.unit_length({y, 1, 16, 16, 1e-6f, 1.0f}), level);
   EXPECT_EQ(table.delta_gates({x, x, x, x, y, one, 1, 16}), level);
   EXPECT_EQ(table.delta_rule({x, x, x, one, one, nullptr, y, nullptr, 1, 1, 1, 16, 1, 16, 16, 0, 1}), level);
+  const std::int32_t first = 0;
+  EXPECT_EQ(table.row_dots({x, x, y, 1, 16, 1, 16, 1}), level);
+  EXPECT_EQ(table.softmax({x, y, 1, 16}), level);
+  EXPECT_EQ(table.sigmoid({x, y, 16}), level);
+  EXPECT_EQ(table.weighted_sum({x, &first, one, 1, y, 16}), level);
   for (const Level other : runnable_levels()) {
     if (other == level) continue;
     const KernelTable& theirs = kernels_for(other);
@@ -117,6 +115,10 @@ void expect_own_bodies(Level level) {
     EXPECT_NE(table.unit_length, theirs.unit_length);
     EXPECT_NE(table.delta_gates, theirs.delta_gates);
     EXPECT_NE(table.delta_rule, theirs.delta_rule);
+    EXPECT_NE(table.row_dots, theirs.row_dots);
+    EXPECT_NE(table.softmax, theirs.softmax);
+    EXPECT_NE(table.sigmoid, theirs.sigmoid);
+    EXPECT_NE(table.weighted_sum, theirs.weighted_sum);
   }
 }
 

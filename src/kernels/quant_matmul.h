@@ -1,12 +1,17 @@
-// y[m, n] (+)= sum over k of w[n, k] x[m, k]: packed quantized weights times int8 activations.
+// y[m, n] (+)= sum over k of w[n, k] x[m, k]: packed quantized weights times int8 or f32 activations, or dense
+// ones times f32.
 //
 // Definition, for one m and n, groups of 32 inputs in ascending order, acc starting at +0:
-//   dot  = sum of (code - offset) * q over the group, an exact integer (Q6_K: over each half of 16, in order)
+//   dot  = sum of (code - offset) * q over the group, an exact integer
 //   acc  = fma(float(dot), scale * activation_scale, acc)
-//   acc  = fma(-minimum, activation_sum, acc)      formats with a minimum: Q4_1, Q4_K
+//   acc  = fma(-minimum, activation_sum, acc)      formats with a minimum: Q4_1, Q5_1, Q4_K, Q5_K,
+//                                                 affine (its bias is -minimum)
+// Q6_K, Q3_K and Q2_K do the same for each half of 16 inputs, in order; the activation sum of a half (Q2_K) is
+//   activation_scale * float(half_sum)
 //   y    = acc, or y + acc when accumulating
-// Neither m nor the number of rows asked for together enters: an answer has the same bits alone and in any
-// batch.
+// Dense weights, and all where x.form is f32, meet the activations themselves (x.rows): acc = fma(w[n, k],
+// x[m, k], acc), k in ascending order, w the number that dequant_packed_row gives. Neither m nor the number of
+// rows asked for together enters: an answer has the same bits alone and in any batch.
 #pragma once
 
 #include <cstddef>

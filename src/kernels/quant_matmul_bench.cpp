@@ -36,15 +36,16 @@ Matrices large() {
 
 class Weights {
  public:
-  Weights(BlockFormat format, const Matrices& matrices) {
+  Weights(PackedFormat format, const Matrices& matrices) {
     for (const auto& [rows, columns] : matrices.shapes) {
       shapes_.push_back({format, rows, columns});
       offsets_.push_back(bytes_.size());
       bytes_.resize(bytes_.size() + static_cast<std::size_t>(packed_bytes(shapes_.back())));
     }
+    // Bit 4 is set: no scale of any type is subnormal, which would cost time of its own.
     std::uint32_t state = 1;
     for (std::byte& b : bytes_)
-      b = static_cast<std::byte>((state = state * 1664525u + 1013904223u) >> 24 & 0x3f);
+      b = static_cast<std::byte>(((state = state * 1664525u + 1013904223u) >> 24 & 0x2f) | 0x10);
   }
   std::size_t count() const { return shapes_.size(); }
   const PackedShape& shape(std::size_t i) const { return shapes_[i]; }
@@ -61,13 +62,16 @@ class Weights {
 struct Inputs {
   explicit Inputs(std::int64_t rows)
       : values(static_cast<std::size_t>(rows * 4096)),
+        dense(values.size(), 0.5f),
         floats(values.size() / 32, 0.01f),
         sums(values.size() / 16, 3) {
     for (std::size_t i = 0; i < values.size(); i++) values[i] = static_cast<std::int8_t>(i * 37 % 255 - 127);
   }
-  Activations view() const { return {values.data(), floats.data(), floats.data(), sums.data()}; }
+  Activations view() const {
+    return {values.data(), floats.data(), floats.data(), sums.data(), dense.data()};
+  }
   std::vector<std::int8_t> values;
-  std::vector<float> floats;
+  std::vector<float> dense, floats;
   std::vector<std::int32_t> sums;
 };
 
@@ -82,7 +86,8 @@ void multiply(ThreadPool& pool, const KernelTable& kernels, const Weights& weigh
   });
 }
 
-void decode(benchmark::State& state, BlockFormat format, const Matrices& matrices, Level level, int threads) {
+void decode(benchmark::State& state, PackedFormat format, const Matrices& matrices, Level level,
+            int threads) {
   const Weights weights(format, matrices);
   const Inputs x(1);
   ThreadPool pool(threads);
@@ -99,7 +104,7 @@ void decode(benchmark::State& state, BlockFormat format, const Matrices& matrice
   report_bandwidth(state, weights.bytes(), times, reads);
 }
 
-void batch(benchmark::State& state, BlockFormat format, Level level, std::int64_t rows) {
+void batch(benchmark::State& state, PackedFormat format, Level level, std::int64_t rows) {
   const Matrices one{"", {{4096, 4096}}};
   const Weights weights(format, one);
   const Inputs x(rows);
@@ -120,21 +125,42 @@ void batch(benchmark::State& state, BlockFormat format, Level level, std::int64_
 
 struct Named {
   const char* name;
-  BlockFormat format;
+  PackedFormat format;
 };
-constexpr Named kFormats[] = {{"q8_0", BlockFormat::q8_0}, {"q5_0", BlockFormat::q5_0},
-                              {"q4_1", BlockFormat::q4_1}, {"q4_0", BlockFormat::q4_0},
-                              {"q6_k", BlockFormat::q6_k}, {"q4_k", BlockFormat::q4_k}};
+std::vector<Named> formats() {
+  return {{"q8_0", packed_format(BlockFormat::q8_0)},
+          {"q5_0", packed_format(BlockFormat::q5_0)},
+          {"q5_1", packed_format(BlockFormat::q5_1)},
+          {"q4_1", packed_format(BlockFormat::q4_1)},
+          {"q4_0", packed_format(BlockFormat::q4_0)},
+          {"q6_k", packed_format(BlockFormat::q6_k)},
+          {"q5_k", packed_format(BlockFormat::q5_k)},
+          {"q4_k", packed_format(BlockFormat::q4_k)},
+          {"q3_k", packed_format(BlockFormat::q3_k)},
+          {"q2_k", packed_format(BlockFormat::q2_k)},
+          {"iq4_nl", packed_format(BlockFormat::iq4_nl)},
+          {"iq4_xs", packed_format(BlockFormat::iq4_xs)},
+          {"mxfp4", packed_format(BlockFormat::mxfp4)},
+          {"affine4-64-bf16", packed_affine(4, 64, ScaleType::bf16)},
+          {"affine4-32-f16", packed_affine(4, 32, ScaleType::f16)},
+          {"affine2-64-bf16", packed_affine(2, 64, ScaleType::bf16)},
+          {"affine3-64-bf16", packed_affine(3, 64, ScaleType::bf16)},
+          {"affine3-32-f16", packed_affine(3, 32, ScaleType::f16)},
+          {"affine5-64-bf16", packed_affine(5, 64, ScaleType::bf16)},
+          {"affine6-64-bf16", packed_affine(6, 64, ScaleType::bf16)},
+          {"affine8-64-bf16", packed_affine(8, 64, ScaleType::bf16)},
+          {"dense-bf16", packed_dense(ScaleType::bf16)},
+          {"dense-f16", packed_dense(ScaleType::f16)}};
+}
 
 const bool kRegistered = [] {
   for (const Level level : runnable_levels()) {
     if (level == Level::scalar) continue;  // the definition, not a competitor
-    for (const Named& f : kFormats) {
-      const bool is_k = block_size(f.format).elements == 256;
+    for (const Named& f : formats()) {
       const std::string suffix = std::string("/") + f.name + "/" + level_name(level) + "/";
       for (const int threads : {1, 2})
         for (const auto& matrices : {smol_layers(), large()}) {
-          if (is_k && matrices.shapes[0].second % 256 != 0) continue;
+          if (matrices.shapes[0].second % f.format.group != 0) continue;
           benchmark::RegisterBenchmark(
               ("decode/" + std::string(matrices.name) + suffix + std::to_string(threads)).c_str(), decode,
               f.format, matrices, level, threads)

@@ -14,18 +14,41 @@ float add_group(const QuantMatmulArgs& a, const PackedGroup& group, std::int64_t
   int dots[2] = {0, 0};
   for (int k = 0; k < 32; k++) dots[k / 16] += (group.codes[k] - group.offset) * x[k];
   const float scale = a.x.scales[at];
-  if (a.shape.format == BlockFormat::q6_k) {
-    acc = std::fma(static_cast<float>(dots[0]), group.scales[0] * scale, acc);
-    return std::fma(static_cast<float>(dots[1]), group.scales[1] * scale, acc);
+  if (group.is_split) {
+    for (int half = 0; half < 2; half++) {
+      acc = std::fma(static_cast<float>(dots[half]), group.scales[half] * scale, acc);
+      if (!group.has_minimum) continue;
+      const float sum = scale * static_cast<float>(a.x.half_sums[2 * at + half]);
+      acc = std::fma(-group.minimums[half], sum, acc);
+    }
+    return acc;
   }
   acc = std::fma(static_cast<float>(dots[0] + dots[1]), group.scales[0] * scale, acc);
-  const bool has_minimum = a.shape.format == BlockFormat::q4_1 || a.shape.format == BlockFormat::q4_k;
-  return has_minimum ? std::fma(-group.minimum, a.x.sums[at], acc) : acc;
+  return group.has_minimum ? std::fma(-group.minimums[0], a.x.sums[at], acc) : acc;
+}
+
+float add_values(const QuantMatmulArgs& a, const float* weights, std::int64_t m, std::int64_t g, float acc) {
+  const float* x = a.x.rows + m * a.shape.columns + g * 32;
+  for (int k = 0; k < 32; k++) acc = std::fma(weights[k], x[k], acc);
+  return acc;
+}
+
+void read_values(const QuantMatmulArgs& a, std::int64_t n, std::int64_t g, float* values) {
+  if (a.shape.format.codes != PackedCodes::dense)
+    return decode_values(read_group(a.shape, a.packed, n, g), values);
+  for (int k = 0; k < 32; k++) values[k] = read_dense(a.shape, a.packed, n, g * 32 + k);
 }
 
 void multiply_row(const QuantMatmulArgs& a, std::int64_t n, std::int64_t m_begin, std::int64_t m_end) {
   float acc[kTile] = {};
   for (std::int64_t g = 0; g < a.shape.columns / 32; g++) {
+    if (a.shape.format.codes == PackedCodes::dense || a.x.form == ActivationForm::f32) {
+      float weights[32];
+      read_values(a, n, g, weights);
+      for (std::int64_t m = m_begin; m < m_end; m++)
+        acc[m - m_begin] = add_values(a, weights, m, g, acc[m - m_begin]);
+      continue;
+    }
     const PackedGroup group = read_group(a.shape, a.packed, n, g);
     for (std::int64_t m = m_begin; m < m_end; m++)
       acc[m - m_begin] = add_group(a, group, m, g, acc[m - m_begin]);

@@ -1,104 +1,34 @@
-// Packed weights and the quantized matmul. The oracle of values is the GGUF block decoder and sums in double.
+// The quantized matmul. The oracle of values is that of the packed weights, and sums in double.
 #include "kernels/quant_matmul.h"
 
-#include "base/error.h"
-#include "kernels/half.h"
-#include "kernels/kernel_test_support.h"
+#include <algorithm>
+#include <iostream>
+
+#include "kernels/quant_test_support.h"
 
 namespace godwit::kernels {
 namespace {
 
-constexpr BlockFormat kFormats[] = {BlockFormat::q8_0, BlockFormat::q5_0, BlockFormat::q4_1,
-                                    BlockFormat::q4_0, BlockFormat::q4_k, BlockFormat::q6_k};
-
-void put_half(Buffer<std::byte>& out, std::int64_t at, float value) {
-  const std::uint16_t half = float_to_f16(value);
-  std::memcpy(out.data() + at, &half, 2);
-}
-
-// Random blocks of a format: any bit pattern as codes and scales, sane f16 factors.
-Buffer<std::byte> random_blocks(const PackedShape& shape, std::uint32_t seed) {
-  Numbers numbers(seed);
-  const BlockSize block = block_size(shape.format);
-  Buffer<std::byte> out(shape.rows * shape.columns / block.elements * block.bytes);
-  for (std::int64_t i = 0; i < out.size(); i++) out[i] = numbers.byte();
-  const bool is_q6 = shape.format == BlockFormat::q6_k;
-  const bool has_second = shape.format == BlockFormat::q4_1 || shape.format == BlockFormat::q4_k;
-  for (std::int64_t at = 0; at < out.size(); at += block.bytes) {
-    put_half(out, at + (is_q6 ? 208 : 0), numbers.normal(0.01f));
-    if (has_second) put_half(out, at + 2, numbers.normal(0.05f));
-  }
-  return out;
-}
-
-Buffer<std::byte> packed(const PackedShape& shape, const Buffer<std::byte>& gguf) {
-  Buffer<std::byte> out(packed_bytes(shape), 1);
-  pack_bands(shape, gguf.data(), out.data(), 0, band_count(shape));
-  return out;
-}
-
-std::vector<float> decoded(const PackedShape& shape, const Buffer<std::byte>& gguf) {
-  std::vector<float> out(static_cast<std::size_t>(shape.rows * shape.columns));
-  dequant_blocks(shape.format, gguf.data(),
-                 static_cast<std::size_t>(shape.rows * shape.columns / block_size(shape.format).elements),
-                 out.data());
-  return out;
-}
-
-TEST(PackedWeights, keep_every_value_and_the_size_of_the_file) {
-  for (const BlockFormat format : kFormats)
-    for (const std::int64_t rows : {1, 16, 19}) {
-      const PackedShape shape{format, rows, 768};
-      const Buffer<std::byte> gguf = random_blocks(shape, static_cast<std::uint32_t>(rows));
-      const Buffer<std::byte> bands = packed(shape, gguf);
-      EXPECT_EQ(bands.size(), gguf.size() / rows * ((rows + 15) / 16 * 16));
-      const std::vector<float> want = decoded(shape, gguf);
-      for (std::int64_t row = 0; row < rows; row++) {
-        Buffer<float> line(shape.columns);
-        dequant_packed_row(shape, bands.data(), row, line.data());
-        for (std::int64_t k = 0; k < shape.columns; k++)
-          ASSERT_TRUE(same_bits(line[k], want[static_cast<std::size_t>(row * shape.columns + k)]))
-              << static_cast<int>(format) << " row " << row << " column " << k;
-      }
-    }
-}
-
-TEST(PackedWeights, may_be_packed_band_by_band) {
-  const PackedShape shape{BlockFormat::q5_0, 50, 64};
-  const Buffer<std::byte> gguf = random_blocks(shape, 1), whole = packed(shape, gguf);
-  Buffer<std::byte> parts(packed_bytes(shape));
-  for (const std::int64_t band : {2, 0, 3, 1}) pack_bands(shape, gguf.data(), parts.data(), band, band + 1);
-  EXPECT_TRUE(same_bytes(parts, whole));
-}
-
-TEST(PackedWeights, refuse_a_format_or_a_width_without_a_layout) {
-  std::byte none{};
-  EXPECT_FALSE(has_packed_layout(BlockFormat::iq4_xs));
-  EXPECT_THROW(pack_bands({BlockFormat::iq4_xs, 1, 256}, &none, &none, 0, 0), Error);
-  EXPECT_THROW(pack_bands({BlockFormat::q8_0, 1, 33}, &none, &none, 0, 0), Error);
-  EXPECT_THROW(pack_bands({BlockFormat::q4_k, 1, 32}, &none, &none, 0, 0), Error);
-}
-
 // A product ready to run: weights, quantized activations, and a place for y.
 struct Problem {
-  Problem(BlockFormat format, std::int64_t n, std::int64_t k, std::int64_t m_rows, std::uint32_t seed)
-      : shape{format, n, k},
+  Problem(const FileFormat& format, std::int64_t n, std::int64_t k, std::int64_t m_rows, std::uint32_t seed)
+      : matrix(format, n, k, seed),
+        shape(matrix.shape),
         m(m_rows),
-        gguf(random_blocks(shape, seed)),
-        bands(packed(shape, gguf)),
+        bands(matrix.packed()),
+        x(m * k, 3),
         values(m * k, 1),
         scales(m * k / 32),
         sums(m * k / 32),
         half_sums(m * k / 16) {
     Numbers numbers(seed + 1);
-    Buffer<float> x(m * k);
     numbers.fill(x);
     kernels_for(Level::scalar)
         .quantize_rows({x.data(), m, k, k, values.data(), scales.data(), sums.data(), half_sums.data()});
   }
   QuantMatmulArgs args(Buffer<float>& y) const {
-    const Activations x{values.data(), scales.data(), sums.data(), half_sums.data()};
-    return {shape, bands.data(), x, y.data(), shape.rows, 0, m, 0, band_count(shape), false};
+    const Activations all{values.data(), scales.data(), sums.data(), half_sums.data(), x.data()};
+    return {shape, bands.data(), all, y.data(), shape.rows, 0, m, 0, band_count(shape), false};
   }
   Buffer<float> run(Level level) const {
     Buffer<float> y(m * shape.rows);
@@ -106,65 +36,65 @@ struct Problem {
     return y;
   }
 
+  FileMatrix matrix;
   PackedShape shape;
   std::int64_t m;
-  Buffer<std::byte> gguf, bands;
+  Buffer<std::byte> bands;
+  Buffer<float> x;
   Buffer<std::int8_t> values;
   Buffer<float> scales, sums;
   Buffer<std::int32_t> half_sums;
 };
 
 TEST(QuantMatmul, is_close_to_the_sum_in_double) {
-  for (const BlockFormat format : kFormats) {
+  for (const FileFormat& format : all_kinds()) {
     const Problem p(format, 21, 768, 3, 7);
     const Buffer<float> y = p.run(Level::scalar);
-    const std::vector<float> w = decoded(p.shape, p.gguf);
+    const std::vector<float> w = p.matrix.values();
     for (std::int64_t m = 0; m < p.m; m++)
       for (std::int64_t n = 0; n < p.shape.rows; n++) {
         double exact = 0, size = 0;
         for (std::int64_t k = 0; k < 768; k++) {
           const std::int64_t at = m * 768 + k;
-          const double x = p.values[at] * double{p.scales[at / 32]};
+          const double x = format.is_dense ? double{p.x[at]} : p.values[at] * double{p.scales[at / 32]};
           const double term = x * w[static_cast<std::size_t>(n * 768 + k)];
           exact += term;
           size += std::abs(term);
         }
-        // Formats with a minimum add two large terms of opposite sign per group, each up to 16 times the
-        // result's.
-        const double growth = format == BlockFormat::q4_1 || format == BlockFormat::q4_k ? 16 : 1;
-        // 24 groups, at most two fma each, three roundings in the factors and one in the decoder's value.
-        EXPECT_NEAR(y[m * p.shape.rows + n], exact, growth * size * (2 * 24 + 4) * kUnit)
-            << static_cast<int>(format);
+        // Formats with a minimum add two large terms of opposite sign per group, each up to as many
+        // times the result's as there are codes.
+        const double growth = format.has_minimum() ? format.codes() : 1;
+        // 24 groups, at most two fma each, three roundings in the factors and one in the decoder's value; of
+        // a dense row one fma for each input.
+        const double steps = format.is_dense ? 768 : 2 * 24 + 4;
+        EXPECT_NEAR(y[m * p.shape.rows + n], exact, growth * size * steps * kUnit) << format.name();
       }
   }
 }
 
 TEST(QuantMatmul, every_level_gives_the_scalar_bits_for_tails_and_tiles) {
-  for (const BlockFormat format : kFormats)
+  for (const FileFormat& format : all_kinds())
     for (const std::int64_t n : {1, 16, 30, 83})
       for (const std::int64_t m : {0, 1, 2, 3, 5, 8, 15}) {
         const Problem p(format, n, m % 2 == 0 ? 256 : 768, m, static_cast<std::uint32_t>(n * 100 + m));
         const Buffer<float> want = p.run(Level::scalar);
         for (const Level level : runnable_levels())
           ASSERT_TRUE(same_bits(p.run(level), want))
-              << level_name(level) << " format " << static_cast<int>(format) << " n " << n << " m " << m;
+              << level_name(level) << " " << format.name() << " n " << n << " m " << m;
       }
 }
 
 // Codes and inputs at their ends: sums in 16 bits must not saturate.
 TEST(QuantMatmul, extreme_codes_do_not_overflow_at_any_level) {
-  for (const BlockFormat format : kFormats)
+  for (const FileFormat& format : all_kinds()) {
+    if (format.is_dense) continue;  // no codes
     for (const std::byte pattern : {std::byte{0xff}, std::byte{0x80}, std::byte{0x7f}, std::byte{0x00}})
       for (const int x : {127, -127}) {
         Problem p(format, 16, 256, 2, 3);
-        const BlockSize block = block_size(format);
-        for (std::int64_t i = 0; i < p.gguf.size(); i++) p.gguf[i] = pattern;
-        for (std::int64_t at = 0; at < p.gguf.size(); at += block.bytes) {
-          put_half(p.gguf, at + (format == BlockFormat::q6_k ? 208 : 0), 1.0f);
-          if (format == BlockFormat::q4_1 || format == BlockFormat::q4_k) put_half(p.gguf, at + 2, 1.0f);
-        }
-        pack_bands(p.shape, p.gguf.data(), p.bands.data(), 0, 1);
-        const std::vector<float> w = decoded(p.shape, p.gguf);
+        for (std::int64_t i = 0; i < p.matrix.codes.size(); i++) p.matrix.codes[i] = pattern;
+        p.matrix.set_factors([] { return 1.0f; }, [] { return 1.0f; });
+        p.matrix.pack(p.bands, 0, 1);
+        const std::vector<float> w = p.matrix.values();
         for (std::int64_t i = 0; i < p.values.size(); i++) p.values[i] = static_cast<std::int8_t>(x);
         for (std::int64_t g = 0; g < p.scales.size(); g++) {
           p.scales[g] = 1.0f;
@@ -175,15 +105,17 @@ TEST(QuantMatmul, extreme_codes_do_not_overflow_at_any_level) {
         for (int k = 0; k < 256; k++) exact += double{w[static_cast<std::size_t>(k)]} * x;
         for (const Level level : runnable_levels()) {
           const Buffer<float> y = p.run(level);
-          // Q6_K's products reach 2^27 and round; all other sums are integers below 2^24, hence exact.
-          EXPECT_NEAR(y[0], exact, format == BlockFormat::q6_k ? std::abs(exact) * 32 * kUnit : 0.0)
-              << level_name(level) << " " << static_cast<int>(format);
+          // Q6_K's products reach 2^27 and round; all other sums are multiples of 32 below 2^29, hence exact.
+          EXPECT_NEAR(y[0], exact,
+                      format.packed().codes == PackedCodes::q6_k ? std::abs(exact) * 32 * kUnit : 0.0)
+              << level_name(level) << " " << format.name();
         }
       }
+  }
 }
 
 TEST(QuantMatmul, a_row_has_the_same_bits_alone_and_in_any_batch) {
-  for (const BlockFormat format : kFormats)
+  for (const FileFormat& format : all_kinds())
     for (const Level level : runnable_levels()) {
       const bool is_scalar = level == Level::scalar;
       const Problem p(format, 70, 256, is_scalar ? 19 : 64, 5);
@@ -206,23 +138,25 @@ TEST(QuantMatmul, a_row_has_the_same_bits_alone_and_in_any_batch) {
 }
 
 TEST(QuantMatmul, a_long_batch_is_cut_into_stretches_without_a_trace) {
-  for (const Level level : runnable_levels()) {
-    if (level == Level::scalar) continue;                  // has no stretches
-    const Problem p(BlockFormat::q4_1, 16, 8192, 133, 6);  // 64 rows fit a stretch
-    const Buffer<float> whole = p.run(level);
-    Buffer<float> alone(p.m * 16);
-    for (std::int64_t m = 0; m < p.m; m++) {
-      QuantMatmulArgs one = p.args(alone);
-      one.m_begin = m;
-      one.m_end = m + 1;
-      kernels_for(level).quant_matmul(one);
+  for (const Level level : runnable_levels())
+    for (const FileFormat& format :
+         {FileFormat{.blocks = BlockFormat::q4_1}, FileFormat{.scales = ScaleType::bf16, .is_dense = true}}) {
+      if (level == Level::scalar) continue;       // has no stretches
+      const Problem p(format, 16, 8192, 133, 6);  // 64 rows fit a stretch, 16 of dense inputs
+      const Buffer<float> whole = p.run(level);
+      Buffer<float> alone(p.m * 16);
+      for (std::int64_t m = 0; m < p.m; m++) {
+        QuantMatmulArgs one = p.args(alone);
+        one.m_begin = m;
+        one.m_end = m + 1;
+        kernels_for(level).quant_matmul(one);
+      }
+      EXPECT_TRUE(same_bits(whole, alone)) << level_name(level);
     }
-    EXPECT_TRUE(same_bits(whole, alone)) << level_name(level);
-  }
 }
 
 TEST(QuantMatmul, any_split_of_the_output_gives_the_same_bits) {
-  for (const BlockFormat format : kFormats)
+  for (const FileFormat& format : all_kinds())
     for (const Level level : runnable_levels()) {
       const Problem p(format, 150, 256, 5, 8);
       const Buffer<float> whole = p.run(level);
@@ -242,9 +176,40 @@ TEST(QuantMatmul, any_split_of_the_output_gives_the_same_bits) {
     }
 }
 
+// Every format, with widths, rows, strides and parts of the work drawn by lot.
+TEST(QuantMatmul, random_shapes_and_parts_give_the_scalar_bits) {
+  constexpr std::uint32_t kSeed = 20261201;
+  std::cout << "seed " << kSeed << "\n";
+  Numbers numbers(kSeed);
+  for (const FileFormat& format : all_formats())
+    for (int round = 0; round < 6; round++) {
+      const int n = numbers.integer(1, 90), m = numbers.integer(1, 20);
+      const int k = format.packed().group * numbers.integer(1, 512 / format.packed().group);
+      const Problem p(format, n, k, m, static_cast<std::uint32_t>(numbers.integer(0, 1 << 20)));
+      const std::int64_t stride = n + numbers.integer(0, 5), bands = band_count(p.shape);
+      const std::int64_t band = numbers.integer(0, static_cast<int>(bands) - 1);
+      const auto run = [&](Level level, bool accumulates) {
+        Buffer<float> y(m * stride);
+        for (std::int64_t i = 0; i < y.size(); i++) y[i] = 0.25f * static_cast<float>(i % 7);
+        QuantMatmulArgs args = p.args(y);
+        args.y_stride = stride;
+        args.m_begin = m / 3;
+        args.band_begin = band;
+        args.band_end = band + (bands - band + 1) / 2;
+        args.accumulate = accumulates;
+        EXPECT_EQ(kernels_for(level).quant_matmul(args), level);
+        return y;
+      };
+      for (const Level level : runnable_levels())
+        for (const bool accumulates : {false, true})
+          ASSERT_TRUE(same_bits(run(level, accumulates), run(Level::scalar, accumulates)))
+              << level_name(level) << " " << format.name() << " n " << n << " k " << k << " m " << m;
+    }
+}
+
 TEST(QuantMatmul, accumulating_adds_the_product_once_to_what_was_there) {
   for (const Level level : runnable_levels()) {
-    const Problem p(BlockFormat::q8_0, 21, 64, 3, 9);
+    const Problem p({.blocks = BlockFormat::q8_0}, 21, 64, 3, 9);
     const Buffer<float> product = p.run(level);
     Buffer<float> y(p.m * 21), want(p.m * 21);
     Numbers numbers(10);
@@ -259,7 +224,7 @@ TEST(QuantMatmul, accumulating_adds_the_product_once_to_what_was_there) {
 
 TEST(QuantMatmul, a_nan_activation_reaches_every_output_of_its_row_only) {
   for (const Level level : runnable_levels()) {
-    Problem p(BlockFormat::q4_1, 16, 64, 2, 11);
+    Problem p({.blocks = BlockFormat::q4_1}, 16, 64, 2, 11);
     Buffer<float> x(2 * 64);
     x[64 + 40] = std::nanf("");
     kernels_for(level).quantize_rows(

@@ -11,6 +11,7 @@
 #include "kernels/restore_values-inl.h"
 #include "kernels/rms_norm-inl.h"
 #include "kernels/rope-inl.h"
+#include "kernels/routing-inl.h"
 #include "kernels/vector_ops-inl.h"
 
 namespace godwit::kernels {
@@ -35,6 +36,10 @@ constexpr KernelTable make_table(Kernel<QuantMatmulArgs> quant_matmul) {
       .unit_length = unit_length_body<V>,
       .delta_gates = delta_gates_body<V>,
       .delta_rule = delta_rule_body<V>,
+      .row_dots = row_dots_body<V>,
+      .softmax = softmax_body<V>,
+      .sigmoid = sigmoid_body<V>,
+      .weighted_sum = weighted_sum_body<V>,
   };
 }
 

@@ -43,23 +43,23 @@ text::GgufVocabulary vocabulary_of(const checkpoint::GgufTokenizer& t) {
   v.eom_id = t.eom_id;
   v.unknown_id = t.unknown_id;
   v.padding_id = t.padding_id;
+  v.cls_id = t.cls_id;
+  v.separator_id = t.separator_id;
+  v.mask_id = t.mask_id;
   v.add_bos = t.add_bos;
   v.add_eos = t.add_eos;
   v.add_space_prefix = t.add_space_prefix;
   v.remove_extra_whitespaces = t.remove_extra_whitespaces;
+  v.lowercase = t.lowercase;
+  v.strip_accents = t.strip_accents;
   return v;
 }
 
 // A vocabulary of a kind that text does not know must not keep token prompts from being served.
 void load_tokenizer(const Checkpoint& checkpoint, BundleText& text) {
-  const fs::path file = checkpoint.path() / "tokenizer.json";
   try {
-    if (fs::exists(file))
-      text.tokenizer = text::Tokenizer::from_file(file);
-    else if (checkpoint.gguf_tokenizer())
-      text.tokenizer =
-          text::Tokenizer::from_gguf(vocabulary_of(*checkpoint.gguf_tokenizer()), checkpoint.path().string());
-    else
+    text.tokenizer = read_tokenizer(checkpoint);
+    if (!text.tokenizer)
       text.tokenizer_problem =
           checkpoint.is_gguf() ? "the GGUF file carries no vocabulary" : "no tokenizer.json";
   } catch (const Error& error) {
@@ -140,6 +140,13 @@ Json special_tokens(const Checkpoint& checkpoint, const std::optional<text::Toke
 }
 
 }  // namespace
+
+std::optional<text::Tokenizer> read_tokenizer(const Checkpoint& checkpoint) {
+  const fs::path file = checkpoint.path() / "tokenizer.json";
+  if (fs::exists(file)) return text::Tokenizer::from_file(file);
+  if (!checkpoint.gguf_tokenizer()) return std::nullopt;
+  return text::Tokenizer::from_gguf(vocabulary_of(*checkpoint.gguf_tokenizer()), checkpoint.path().string());
+}
 
 BundleText load_text(const Checkpoint& checkpoint, const ModelOptions& options) {
   BundleText result;

@@ -20,6 +20,10 @@ struct BundleText {
   std::set<int> end_ids;
 };
 
+// tokenizer.json of the folder, else what the GGUF file's vocabulary stands for; nullopt where neither is
+// there. Throws what Tokenizer::from_file() and from_gguf() throw.
+std::optional<text::Tokenizer> read_tokenizer(const checkpoint::Checkpoint& checkpoint);
+
 // Tokenizer: tokenizer.json of the folder, else the GGUF file's vocabulary. Template, first found wins:
 // options.chat_template, chat_template.jinja, tokenizer_config.json, chat_template.json, the GGUF file, a
 // built-in one for families whose files carry none. End ids: config and generation_config, the tokenizer's

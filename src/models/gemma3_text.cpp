@@ -1,46 +1,46 @@
 // Gemma 3 text: sandwich norms with gain 1 + w, q/k norms, GeGLU, embeddings times sqrt(hidden), and every
 // n-th layer full while the others slide with a rotary base of their own. Truth:
 // mlx_lm/models/gemma3_text.py.
+#include "models/gemma3_text.h"
+
+#include <array>
 #include <cmath>
-#include <utility>
 
 #include "base/error.h"
 #include "base/mx_ops.h"
-#include "models/decoder.h"
+#include "checkpoint/gguf.h"
 #include "models/families.h"
 
 namespace godwit::models {
 namespace {
 
 using checkpoint::Config;
-using checkpoint::WeightScope;
+
+// Not stored by the converter: 27B scales by its width per head, the smaller sizes by the head size.
+void add_scale(const checkpoint::GgufFile&, Json& config) {
+  const auto hidden = config["hidden_size"].get<std::int64_t>();
+  const auto heads = config["num_attention_heads"].get<std::int64_t>();
+  if (heads <= 0) return;
+  const bool is_27b = config["num_hidden_layers"] == 62;
+  config["query_pre_attn_scalar"] =
+      is_27b || !config.contains("head_dim") ? hidden / heads : config["head_dim"].get<std::int64_t>();
+}
+
+constexpr std::array<checkpoint::Spelling, 3> kNames = {{{"post_attention_norm", "post_attention_layernorm"},
+                                                         {"ffn_norm", "pre_feedforward_layernorm"},
+                                                         {"post_ffw_norm", "post_feedforward_layernorm"}}};
+constexpr std::array<checkpoint::GgufDialect, 1> kGguf = {
+    {{.architecture = "gemma3", .norms_include_one = true, .names = kNames, .complete = add_scale}}};
+constexpr checkpoint::Dialect kDialect = {
+    .model_type = "gemma3_text",
+    .defaults = R"({"hidden_size": 1152, "num_hidden_layers": 26, "intermediate_size": 6912,
+                    "num_attention_heads": 4, "num_key_value_heads": 1, "head_dim": 256, "rms_norm_eps": 1e-6,
+                    "vocab_size": 262144, "rope_theta": 1000000.0, "rope_local_base_freq": 10000.0,
+                    "query_pre_attn_scalar": 256, "sliding_window": 512, "sliding_window_pattern": 6,
+                    "max_position_embeddings": 32768})",
+    .gguf = kGguf};
 
 constexpr auto kGain = nn::NormGain::one_plus_weight;
-
-Block sandwich_block(const WeightScope& scope, const Config& config, nn::Attention attention) {
-  const auto norm = [&](const char* name) {
-    return nn::RmsNorm(scope / name, config.hidden, config.norm_eps, kGain);
-  };
-  const nn::GatedMlp::Options mlp = {.hidden = config.hidden,
-                                     .intermediate = config.intermediate,
-                                     .activation = nn::Activation::gelu_approx};
-  constexpr auto kSum = nn::ResidualSum::clipped_f16;
-  return {nn::AttentionBranch({norm("input_layernorm"), norm("post_attention_layernorm"), kSum},
-                              std::move(attention)),
-          nn::MlpBranch({norm("pre_feedforward_layernorm"), norm("post_feedforward_layernorm"), kSum},
-                        nn::GatedMlp(scope / "mlp", mlp))};
-}
-
-// The window of each layer: none on every n-th.
-std::vector<std::optional<int>> windows_of(const Config& config) {
-  if (!config.sliding_window || !config.sliding_window_pattern)
-    fail(ErrorCode::corrupt_file, "gemma3_text", "{}: sliding_window or sliding_window_pattern is missing",
-         config.origin);
-  std::vector<std::optional<int>> windows;
-  for (int i = 0; i < config.layers; ++i)
-    windows.push_back((i + 1) % *config.sliding_window_pattern == 0 ? std::nullopt : config.sliding_window);
-  return windows;
-}
 
 nn::Rope::Options sliding_rope(const Config& config) {
   nn::Rope::Options options;
@@ -49,41 +49,30 @@ nn::Rope::Options sliding_rope(const Config& config) {
   return options;
 }
 
-// √hidden is rounded to bf16 whatever the model's dtype.
-mx::array embedding_scale(const Config& config) { return mx::array(std::sqrt(config.hidden), mx::bfloat16); }
-
-// Nothing in the config ties the head: a file without lm_head is tied.
-checkpoint::WeightRules rules(const Config& config) {
-  static_cast<void>(windows_of(config));
-  return decoder_rules(config, /*tied=*/false, "gelu_pytorch_tanh");
-}
-
-cache::StateNeeds needs(const Config& config) { return decoder_needs(config, windows_of(config)); }
-
-std::unique_ptr<Model> make(const WeightScope& root, const Config& config) {
-  const std::vector<std::optional<int>> windows = windows_of(config);
-  nn::Attention::Options attention = attention_options(config);
-  attention.scale = std::pow(config.query_pre_attn_scalar.value_or(config.head_dim), -0.5);
-  attention.qk_norm = kGain;
-  nn::Rope::Options positions = rope_options(config, &root);
-  positions.traditional = false;
-  const nn::Rope full(positions);
-  const nn::Rope sliding(sliding_rope(config));
-
-  std::vector<Block> blocks;
-  for (const std::optional<int>& window : windows) {
-    const WeightScope layer = layer_scope(root, static_cast<int>(blocks.size()));
-    blocks.push_back(sandwich_block(layer, config,
-                                    nn::Attention(layer / "self_attn", attention, window ? sliding : full)));
-  }
-  Decoder::Options options = {.tied = !(root / "lm_head").has("weight"),
-                              .final_norm = kGain,
-                              .embedding_scale = embedding_scale(config)};
-  return std::make_unique<Decoder>(root, config, std::move(options), std::move(blocks), needs(config));
-}
-
 }  // namespace
 
-const Family gemma3_text = {"gemma3_text", {}, rules, needs, make};
+DenseSpec gemma3_text_spec(const Config& config) {
+  DenseSpec spec = llama_spec(config);
+  spec.norm.gain = kGain;
+  spec.attention_norms = {"input_layernorm", "post_attention_layernorm"};
+  spec.mlp_norms = {"pre_feedforward_layernorm", "post_feedforward_layernorm"};
+  spec.residual_sum = nn::ResidualSum::clipped_f16;
+  spec.attention.qkv_bias = spec.attention.output_bias = spec.mlp.bias = false;
+  spec.attention.scale = std::pow(config.query_pre_attn_scalar.value_or(config.head_dim), -0.5);
+  spec.attention.qk_norm = nn::HeadNormOptions{.gain = kGain, .eps = config.norm_eps};
+  spec.mlp.activation = nn::Activation::gelu_approx;
+  spec.ropes[0].options.traditional = false;
+  spec.ropes.push_back({.options = sliding_rope(config), .takes_file_factors = false});
+  spec.layers.clear();
+  for (const std::optional<int>& window :
+       windows_by_period(config, config.sliding_window_pattern.value_or(0)))
+    spec.layers.push_back({.window = window, .rope = window ? 1 : 0});
+  // √hidden is rounded to bf16 whatever the model's dtype.
+  spec.embedding_scale = mx::array(std::sqrt(config.hidden), mx::bfloat16);
+  spec.tie = DenseTie::when_absent;  // nothing in the config ties the head
+  return spec;
+}
+
+const Family gemma3_text = measured_in_native(dense_family<gemma3_text_spec>("gemma3_text", &kDialect));
 
 }  // namespace godwit::models

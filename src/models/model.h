@@ -2,6 +2,9 @@
 // ops).
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "base/mx.h"
 #include "cache/state.h"
 
@@ -15,6 +18,8 @@ class Model {
   virtual mx::array hidden(const mx::array& tokens, cache::Step& step) const = 0;
   // [n, hidden] -> [n, vocab] in the model's dtype (not softmaxed).
   virtual mx::array logits(const mx::array& hidden) const = 0;
+  // What the opener should say about this checkpoint: weights that look wrong, settings that the graph ignores.
+  virtual std::vector<std::string> warnings() const { return {}; }
 };
 
 }  // namespace godwit::models

@@ -7,10 +7,9 @@
 #include "base/error.h"
 #include "base/file_map.h"
 #include "base/mx_error.h"
-#include "checkpoint/checkpoint.h"
-#include "checkpoint/config_defaults.h"
+#include "kernels/quantize_blocks.h"
 #include "models/bundle_text.h"
-#include "models/registry.h"
+#include "models/opening.h"
 
 namespace godwit::models {
 namespace {
@@ -21,15 +20,13 @@ void check_options(const ModelOptions& options) {
   if (options.context_length && *options.context_length <= 0)
     fail(ErrorCode::invalid_argument, "models", "a context of {} tokens; at least 1 is needed",
          *options.context_length);
-}
-
-// An unknown model_type is named as such even where its config lacks the keys that every known family has.
-void check_model_type(const fs::path& path, const Registry& registry) {
-  const fs::path file = path / "config.json";
-  if (!fs::exists(file)) return;
-  const Json config = read_json_file(file);
-  if (!config.is_object() || !config.contains("model_type") || !config["model_type"].is_string()) return;
-  registry.find(checkpoint::remapped_model_type(config["model_type"].get<std::string>()), file.string());
+  if (options.quantize_on_load && options.mode == NumericMode::reference)
+    fail(ErrorCode::invalid_argument, "models", "{}: weights are quantized on load for native arithmetic, not for reference",
+         options.id);
+  if (options.activations && options.mode == NumericMode::reference)
+    fail(ErrorCode::invalid_argument, "models",
+         "{}: activations in {} are a choice of native arithmetic; in reference they have the model's dtype", options.id,
+         name_of(*options.activations));
 }
 
 int limited_context(const ModelOptions& options, const checkpoint::Config& config, const Log& log) {
@@ -45,7 +42,8 @@ void read_layers(cache::KvPolicy& kv, const fs::path& model, const cache::StateN
   if (!kv.per_layer) return;
   if (!fs::is_directory(model))
     fail(ErrorCode::unsupported, "models",
-         "{}: the KV policy config needs a folder with a kv_config.json, and this is a single file",
+         "{}: the KV policy config needs a folder with a kv_config.json, and "
+         "this is a single file",
          model.string());
   const fs::path path = model / "kv_config.json";
   if (!fs::exists(path))
@@ -57,51 +55,87 @@ void read_layers(cache::KvPolicy& kv, const fs::path& model, const cache::StateN
                         static_cast<int>(needs.size()));
 }
 
-void load_graph(ModelBundle& bundle, const checkpoint::Checkpoint& checkpoint, const Family& family) {
-  const checkpoint::WeightRules rules = family.rules(checkpoint.config());
-  // Refuses a policy by the name of its layer while nothing has been read yet.
-  static_cast<void>(cache::StateStore(family.needs(checkpoint.config()), bundle.options.kv, bundle.mode,
-                                      bundle.runtime.get()));
-  const auto weights = checkpoint.weights(rules);
-  for (const fs::path& file : weights->files()) bundle.weight_files.insert_or_assign(file, file_state(file));
-  if (bundle.runtime) weights->pack_with(bundle.runtime->pool);
-  bundle.graph = family.make(checkpoint::WeightScope(weights, ""), checkpoint.config());
-  weights->audit();
-  bundle.store = bundle.make_store(bundle.options.kv);
-}
+class GraphLoader {
+ public:
+  GraphLoader(ModelBundle& bundle, const Opening& opening, const Registry& registry, const Log& log)
+      : bundle_(bundle), opening_(opening), registry_(registry), log_(log) {}
 
-void load_native(ModelBundle& bundle, const checkpoint::Checkpoint& checkpoint, const Family& family) {
-  bundle.mode = NumericMode::native;
-  bundle.runtime = std::make_unique<ops::NativeRuntime>(bundle.options.level, bundle.options.threads);
-  bundle.executor = std::make_unique<ops::Executor>(*bundle.runtime);
-  load_graph(bundle, checkpoint, family);
-}
-
-void load_reference(ModelBundle& bundle, const checkpoint::Checkpoint& checkpoint, const Family& family) {
-  bundle.mode = NumericMode::reference;
-  bundle.store.reset();
-  bundle.graph.reset();
-  bundle.executor.reset();
-  bundle.runtime.reset();
-  load_graph(bundle, checkpoint, family);
-}
-
-void load(ModelBundle& bundle, const checkpoint::Checkpoint& checkpoint, const Family& family,
-          const Log& log) {
-  const std::optional<NumericMode> asked = bundle.options.mode;
-  if (asked == NumericMode::reference) return load_reference(bundle, checkpoint, family);
-  try {
-    load_native(bundle, checkpoint, family);
-    log.info("math: native ({}, {} threads)", kernels::level_name(bundle.options.level),
-             bundle.options.threads);
-  } catch (const Error& error) {
-    if (asked || error.code() != ErrorCode::unsupported) throw;
-    log.info("math: reference, because native cannot serve this model: {}", error.what());
-    load_reference(bundle, checkpoint, family);
+  void load() const {
+    const std::optional<NumericMode> asked = bundle_.options.mode;
+    if (asked == NumericMode::reference) return load_reference();
+    const bool is_chosen = asked || bundle_.options.quantize_on_load || bundle_.options.activations;
+    if (!is_chosen && !opening_.profile.profile->native) {
+      log_.info("math: reference, because the profile {} promises nothing of native", opening_.profile.profile->id);
+      return load_reference();
+    }
+    try {
+      load_native();
+      log_.info("math: native ({}, {} threads, {} activations)", kernels::level_name(bundle_.options.level),
+                bundle_.options.threads, name_of(*bundle_.activations()));
+    } catch (const Error& error) {
+      if (is_chosen || error.code() != ErrorCode::unsupported) throw;
+      log_.info("math: reference, because native cannot serve this model: {}", error.what());
+      load_reference();
+    }
   }
-}
 
-void take_text(ModelBundle& bundle, BundleText text) {
+ private:
+  void load_native() const {
+    bundle_.mode = NumericMode::native;
+    bundle_.runtime = std::make_unique<ops::NativeRuntime>(
+        bundle_.options.level, bundle_.options.threads,
+        bundle_.options.activations.value_or(kernels::ActivationForm::int8));
+    bundle_.executor = std::make_unique<ops::Executor>(*bundle_.runtime);
+    load_graph();
+  }
+
+  void load_reference() const {
+    bundle_.mode = NumericMode::reference;
+    bundle_.store.reset();
+    bundle_.graph.reset();
+    bundle_.executor.reset();
+    bundle_.runtime.reset();
+    load_graph();
+  }
+
+  void load_graph() const {
+    // Refuses a policy by the name of its layer while nothing has been read yet.
+    static_cast<void>(
+        cache::StateStore(opening_.needs, bundle_.options.kv, bundle_.mode, bundle_.runtime.get()));
+    const auto weights = opening_.checkpoint.weights(opening_.rules);
+    for (const fs::path& file : weights->files())
+      bundle_.weight_files.insert_or_assign(file, file_state(file));
+    if (bundle_.runtime) weights->pack_with(bundle_.runtime->pool);
+    const auto packed = packed_cache();
+    if (packed) weights->cache_with(*packed);
+    if (bundle_.options.quantize_on_load) weights->quantize_with(*bundle_.options.quantize_on_load);
+    bundle_.graph = create_model(registry_, opening_.profile, bundle_.config, weights);
+    if (bundle_.options.quantize_on_load && weights->quantized() == 0)
+      fail(ErrorCode::unsupported, "models", "{}: there is nothing to quantize on load: no matrix is F32, F16 or BF16",
+           bundle_.config.origin);
+    bundle_.store = bundle_.make_store(bundle_.options.kv);
+    if (packed) packed->save();
+  }
+
+  std::unique_ptr<checkpoint::PackedCache> packed_cache() const {
+    const ModelOptions& options = bundle_.options;
+    if (!bundle_.runtime || !options.packed_folder) return nullptr;
+    const std::string variant(kernels::quantized_name(options.quantize_on_load));
+    return std::make_unique<checkpoint::PackedCache>(*options.packed_folder, bundle_.weight_files, variant, log_);
+  }
+
+  ModelBundle& bundle_;
+  const Opening& opening_;
+  const Registry& registry_;
+  const Log& log_;
+};
+
+// Before the weights: what reading a vocabulary takes for a moment is then not held beside them.
+void take_text(ModelBundle& bundle, checkpoint::Checkpoint& checkpoint) {
+  BundleText text;
+  text.tokenizer_problem = "it was opened for token ids alone";
+  if (bundle.options.with_text) text = load_text(checkpoint, bundle.options);
+  checkpoint.drop_text();
   bundle.tokenizer = std::move(text.tokenizer);
   bundle.tokenizer_problem = std::move(text.tokenizer_problem);
   bundle.chat_template = std::move(text.chat_template);
@@ -112,23 +146,48 @@ void take_text(ModelBundle& bundle, BundleText text) {
 
 std::unique_ptr<ModelBundle> ModelBundle::open(const ModelOptions& options, const Log& log) {
   check_options(options);
-  const Registry registry = Registry::builtin();
-  check_model_type(options.path, registry);
-  const checkpoint::Checkpoint checkpoint = checkpoint::Checkpoint::open(options.path);
-  const checkpoint::Config& config = checkpoint.config();
-  const Family& family = registry.find(config.model_type, config.origin);
+  const Catalogue catalogue = options.catalogue ? *options.catalogue : Catalogue::builtin();
+  Opening opening = prepare(options.path, catalogue, options.artifact);
+  const checkpoint::Config& config = opening.checkpoint.config();
+  need_loop(opening.profile, {Loop::autoregressive}, config.origin);
   for (const std::string& warning : config.warnings) log.warning("{}", warning);
+  for (const std::string& warning : opening.warnings) log.warning("{}", warning);
 
   auto bundle = std::make_unique<ModelBundle>();
   bundle->options = options;
   bundle->config = config;
+  bundle->profile = opening.profile;
   bundle->context_length = limited_context(options, config, log);
   bundle->vocabulary = config.vocabulary;
-  read_layers(bundle->options.kv, options.path, family.needs(config));
-  translate_mx_errors("models", [&] { load(*bundle, checkpoint, family, log); });
+  read_layers(bundle->options.kv, options.path, opening.needs);
+  take_text(*bundle, opening.checkpoint);
+  translate_mx_errors("models", [&] { GraphLoader(*bundle, opening, catalogue.registry, log).load(); });
+  for (const std::string& warning : bundle->graph->warnings()) log.warning("{}", warning);
+  const std::optional<Fidelity> fidelity = bundle->fidelity();
+  log.info("profile: {} ({}{}), config {}", bundle->profile.profile->id,
+           fidelity ? text_of(*fidelity) : "no promise in this arithmetic",
+           options.quantize_on_load ? fmt::format(", of the weights as quantized to {} on load",
+                                                  kernels::quantized_name(*options.quantize_on_load))
+                                    : "",
+           bundle->profile.config.shown());
   log.info("kv: {}", bundle->store->signature().to_string());
-  take_text(*bundle, load_text(checkpoint, options));
   return bundle;
+}
+
+std::optional<kernels::ActivationForm> ModelBundle::activations() const {
+  if (!runtime) return std::nullopt;
+  return runtime->activations;
+}
+
+std::optional<Fidelity> ModelBundle::fidelity() const {
+  if (!profile.profile) return std::nullopt;
+  if (mode == NumericMode::reference) return profile.profile->reference;
+  std::optional<Fidelity> promise = profile.profile->native;
+  if (promise && options.quantize_on_load)
+    promise->figures += fmt::format("; to the model as quantized to {} on load", kernels::quantized_name(*options.quantize_on_load));
+  if (promise && activations() == kernels::ActivationForm::f32)
+    promise->figures += "; with f32 activations only sums are rounded, in f32";
+  return promise;
 }
 
 std::unique_ptr<cache::StateStore> ModelBundle::make_store(const cache::KvPolicy& kv) const {
@@ -144,7 +203,9 @@ const text::Tokenizer& ModelBundle::need_tokenizer() const {
 const text::ChatTemplate& ModelBundle::need_chat_template() const {
   if (chat_template) return *chat_template;
   fail(ErrorCode::unsupported, "models",
-       "{}: chat needs a template, and neither the model nor --chat-template gives one", options.id);
+       "{}: chat needs a template, and neither the model nor --chat-template "
+       "gives one",
+       options.id);
 }
 
 }  // namespace godwit::models

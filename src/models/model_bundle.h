@@ -1,8 +1,8 @@
 // An opened model with everything around it: graph, state store, tokenizer, template, end tokens, limits.
 //
-// Opening is a pipeline whose order is a contract: config -> family -> KV policy -> weights -> audit -> text. A
-// failure before weights opens no tensor file. A missing tokenizer or template is an error only for those who need
-// it; a damaged one is an error at once.
+// Opening is a pipeline whose order is a contract: config -> profile -> implementation -> KV policy ->
+// weights -> audit -> text. A failure before weights opens no tensor file. A missing tokenizer or template is
+// an error only for those who need it; a damaged one is an error at once.
 #pragma once
 
 #include <filesystem>
@@ -18,6 +18,7 @@
 #include "checkpoint/config.h"
 #include "models/model.h"
 #include "models/model_options.h"
+#include "models/profile_table.h"
 #include "ops/executor.h"
 #include "text/chat_template.h"
 #include "text/tokenizer.h"
@@ -33,21 +34,30 @@ class ModelBundle {
   // Throws what the constructor of StateStore throws.
   std::unique_ptr<cache::StateStore> make_store(const cache::KvPolicy& kv) const;
 
-  ModelOptions options;                         // kv complete: a policy "config" has its layers
+  ModelOptions options;  // kv complete: a policy "config" has its layers
   checkpoint::Config config;
+  ResolvedProfile profile;  // how it was opened, and what is promised about it
   std::map<std::filesystem::path, FileState> weight_files;  // that the tensors came from, as they were then
-  NumericMode mode = NumericMode::reference;    // the one that was opened
-  std::unique_ptr<ops::NativeRuntime> runtime;  // `native` only, with the executor over it
+  NumericMode mode = NumericMode::reference;                // the one that was opened
+  std::unique_ptr<ops::NativeRuntime> runtime;              // `native` only, with the executor over it
   std::unique_ptr<ops::Executor> executor;
   std::unique_ptr<Model> graph;
-  std::unique_ptr<cache::StateStore> store;  // of options.kv
+  std::unique_ptr<cache::StateStore> store;         // of options.kv
   std::optional<text::Tokenizer> tokenizer;         // absent: only token prompts can be served
   std::optional<text::ChatTemplate> chat_template;  // absent: chat routes are an error that says so
   std::set<int> end_ids;                            // config, generation_config and tokenizer together
-  int context_length = 0;  // tokens of prompt and answer together; INT_MAX where nothing states a limit
-  int vocabulary = 0;      // width of the logits
+  // Tokens of prompt and answer together; INT_MAX where nothing states a limit.
+  int context_length = 0;
+  int vocabulary = 0;  // width of the logits
 
   std::string tokenizer_problem;  // why there is none, for need_tokenizer()
+
+  // What meets quantized weights in the arithmetic that was opened; nothing in `reference`, whose activations
+  // have the model's dtype.
+  std::optional<kernels::ActivationForm> activations() const;
+
+  // The promise of the profile about the arithmetic that was opened; nothing where it makes none.
+  std::optional<Fidelity> fidelity() const;
 
   // Throws Error{unsupported} naming the model and what is missing.
   const text::Tokenizer& need_tokenizer() const;

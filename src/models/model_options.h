@@ -3,25 +3,46 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/numeric_mode.h"
 #include "base/thread_pool.h"
 #include "cache/kv_policy.h"
+#include "kernels/activations.h"
+#include "kernels/dequant_blocks.h"
 #include "kernels/level.h"
 
 namespace godwit::models {
+
+struct Catalogue;
 
 struct ModelOptions {
   std::filesystem::path path;  // a folder with config.json, or a .gguf file: resolved already
   std::string id;              // the name shown to clients
   std::optional<NumericMode> mode = NumericMode::reference;  // absent: native where it can serve the model
   cache::KvPolicy kv;
-  kernels::Level level = kernels::best_level();  // of the native kernels; every level has the same bits
+  kernels::Level level = kernels::best_level();  // of the native kernels; every
+                                                 // level has the same bits
   int threads = cpu_allowance();
+  // What meets quantized weights, native only; absent: int8.
+  std::optional<kernels::ActivationForm> activations;
+  // Matrices of numbers (F32, F16, BF16) are quantized to this when they are loaded: Q8_0 or Q4_0, native only.
+  std::optional<kernels::BlockFormat> quantize_on_load;
+  // Packed weights of native mode are kept here from start to start (checkpoint/packed_cache.h). Absent: nowhere.
+  std::optional<std::filesystem::path> packed_folder;
   std::optional<int> context_length;                   // --ctx: lowers the model's own limit
   std::optional<std::filesystem::path> chat_template;  // --chat-template
+  bool with_text = true;  // false: token ids alone; no tokenizer and no template are read, no end ids of theirs known
+  std::shared_ptr<const Catalogue> catalogue;          // of the caller; absent: Catalogue::builtin()
+  std::optional<std::string> artifact;                 // names the exact checkpoint; absent: by its path
 };
+
+// "int8", "f32".
+constexpr std::string_view name_of(kernels::ActivationForm form) {
+  return form == kernels::ActivationForm::f32 ? "f32" : "int8";
+}
 
 }  // namespace godwit::models

@@ -1,31 +1,28 @@
 // Qwen2 and Qwen2.5: the llama graph with biases on q, k and v alone. Truth: mlx_lm/models/qwen2.py.
-#include "models/decoder.h"
+#include <array>
+
+#include "models/dense.h"
 #include "models/families.h"
 
 namespace godwit::models {
 namespace {
 
-using checkpoint::Config;
-using checkpoint::WeightScope;
+constexpr std::array<checkpoint::GgufDialect, 1> kGguf = {{{.architecture = "qwen2"}}};
+constexpr checkpoint::Dialect kDialect = {
+    .model_type = "qwen2",
+    .defaults = R"({"rope_theta": 1000000.0, "tie_word_embeddings": true})",
+    .gguf = kGguf,
+    .reads_windows = false};
 
-bool tied(const Config& config) { return config.tie_word_embeddings.value_or(true); }
-
-checkpoint::WeightRules rules(const Config& config) { return decoder_rules(config, tied(config)); }
-
-// Configs name a sliding_window; the oracle reads every layer in full.
-cache::StateNeeds needs(const Config& config) { return decoder_needs(config); }
-
-std::unique_ptr<Model> make(const WeightScope& root, const Config& config) {
-  nn::Attention::Options attention = attention_options(config);
-  attention.qkv_bias = true;
-  const nn::Rope rope(rope_options(config, &root));
-  return std::make_unique<Decoder>(root, config, Decoder::Options{.tied = tied(config)},
-                                   pre_norm_blocks(root, config, attention, rope, mlp_options(config)),
-                                   needs(config));
+DenseSpec spec(const checkpoint::Config& config) {
+  DenseSpec spec = llama_spec(config);
+  spec.attention.qkv_bias = true;
+  spec.attention.output_bias = spec.mlp.bias = false;
+  return spec;
 }
 
 }  // namespace
 
-const Family qwen2 = {"qwen2", {}, rules, needs, make};
+const Family qwen2 = measured_in_native(dense_family<spec>("qwen2", &kDialect));
 
 }  // namespace godwit::models

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/error.h"
 #include "base/mx_ops.h"
 
 namespace godwit::nn {
@@ -14,37 +15,49 @@ mx::array residual_sum(const mx::array& x, const mx::array& y, ResidualSum sum) 
   return mx::astype(mx::clip(wide, mx::negative(bound), bound), mx::float16);
 }
 
+mx::array begun(const mx::array& x, const BranchNorms& norms) { return norms.before ? (*norms.before)(x) : x; }
+
 mx::array finished(const mx::array& x, const mx::array& inner, const BranchNorms& norms) {
-  return residual_sum(x, norms.after ? (*norms.after)(inner) : inner, norms.sum);
+  mx::array y = norms.after ? (*norms.after)(inner) : inner;
+  if (norms.multiplier) y = y * scalar_like(*norms.multiplier, y);
+  return residual_sum(x, y, norms.sum);
 }
 
 template <typename Plan>
 std::shared_ptr<const Plan> with_norms(Plan plan, const BranchNorms& norms) {
-  plan.before = norms.before.plan();
+  if (!norms.before || norms.multiplier)
+    fail(ErrorCode::unsupported, "branch", "native mode has no residual branch {}",
+         norms.multiplier ? "with a multiplier" : "without a norm before it");
+  plan.before = norms.before->plan();
   if (norms.after) plan.after = norms.after->plan();
   return std::make_shared<const Plan>(std::move(plan));
 }
 
 }  // namespace
 
-AttentionBranch::AttentionBranch(BranchNorms norms, Attention attention)
-    : norms_(std::move(norms)), attention_(std::move(attention)) {
-  if (attention_.is_native()) native_ = with_norms(attention_.plan(), norms_);
+MixerBranch::MixerBranch(BranchNorms norms, std::unique_ptr<const Mixer> mixer)
+    : norms_(std::move(norms)), mixer_(std::move(mixer)) {
+  if (mixer_->is_native()) native_ = with_norms(mixer_->plan(), norms_);
 }
 
-mx::array AttentionBranch::operator()(const mx::array& x, const cache::Step& step,
-                                      cache::LayerState& state) const {
+mx::array MixerBranch::operator()(const mx::array& x, const cache::Step& step, cache::LayerState& state) const {
   if (native_) return ops::attention_branch(x, native_, state.native());
-  return finished(x, attention_(norms_.before(x), step, state), norms_);
+  return finished(x, (*mixer_)(begun(x, norms_), step, state), norms_);
 }
 
-MlpBranch::MlpBranch(BranchNorms norms, GatedMlp mlp) : norms_(std::move(norms)), mlp_(std::move(mlp)) {
-  if (mlp_.is_native()) native_ = with_norms(mlp_.plan(), norms_);
+FeedForwardBranch::FeedForwardBranch(BranchNorms norms, std::unique_ptr<const FeedForward> feed_forward)
+    : norms_(std::move(norms)), feed_forward_(std::move(feed_forward)) {
+  if (!feed_forward_->is_native()) return;
+  std::visit(
+      [&](auto plan) {
+        native_ = [whole = with_norms(std::move(plan), norms_)](const mx::array& x) { return ops::mlp_branch(x, whole); };
+      },
+      feed_forward_->plan());
 }
 
-mx::array MlpBranch::operator()(const mx::array& x) const {
-  if (native_) return ops::mlp_branch(x, native_);
-  return finished(x, mlp_(norms_.before(x)), norms_);
+mx::array FeedForwardBranch::operator()(const mx::array& x) const {
+  if (native_) return native_(x);
+  return finished(x, (*feed_forward_)(begun(x, norms_)), norms_);
 }
 
 }  // namespace godwit::nn

@@ -1,14 +1,15 @@
-// The residual branches of a decoder layer: x + after(inner(before(x))), `after` where a family has one.
+// The residual branches of a decoder layer: x + after(inner(before(x))), with the norms that a family has.
 // Written once for both modes: composed ops in `reference`, one fused primitive each in `native`.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 
 #include "base/mx.h"
 #include "cache/state.h"
-#include "nn/attention.h"
-#include "nn/mlp.h"
+#include "nn/feed_forward.h"
+#include "nn/mixer.h"
 #include "nn/norm.h"
 
 namespace godwit::nn {
@@ -19,33 +20,35 @@ enum class ResidualSum {
 };
 
 struct BranchNorms {
-  RmsNorm before;
-  std::optional<RmsNorm> after = {};
+  std::optional<Norm> before = {};
+  std::optional<Norm> after = {};
   ResidualSum sum = ResidualSum::plain;
+  std::optional<double> multiplier = {};  // of the branch, in its dtype, before the sum
 };
 
-class AttentionBranch {
+class MixerBranch {
  public:
-  // In native mode throws Error{unsupported} for what Attention::plan() cannot say.
-  AttentionBranch(BranchNorms norms, Attention attention);
+  // In native mode throws Error{unsupported} for what Mixer::plan() cannot say and for a branch of another form than
+  // the primitive's: a norm before it, no multiplier.
+  MixerBranch(BranchNorms norms, std::unique_ptr<const Mixer> mixer);
   mx::array operator()(const mx::array& x, const cache::Step& step, cache::LayerState& state) const;
 
  private:
   BranchNorms norms_;
-  Attention attention_;
+  std::unique_ptr<const Mixer> mixer_;
   std::shared_ptr<const ops::AttentionPlan> native_;
 };
 
-class MlpBranch {
+class FeedForwardBranch {
  public:
-  // In native mode throws Error{unsupported} for what GatedMlp::plan() cannot say.
-  MlpBranch(BranchNorms norms, GatedMlp mlp);
+  // In native mode as above.
+  FeedForwardBranch(BranchNorms norms, std::unique_ptr<const FeedForward> feed_forward);
   mx::array operator()(const mx::array& x) const;
 
  private:
   BranchNorms norms_;
-  GatedMlp mlp_;
-  std::shared_ptr<const ops::MlpPlan> native_;
+  std::unique_ptr<const FeedForward> feed_forward_;
+  std::function<mx::array(const mx::array&)> native_;  // the fused primitive
 };
 
 }  // namespace godwit::nn

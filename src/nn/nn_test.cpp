@@ -18,6 +18,7 @@
 #include "nn/linear.h"
 #include "nn/norm.h"
 #include "nn/rope.h"
+#include "support/random_array.h"
 
 namespace godwit::nn {
 namespace {
@@ -26,15 +27,7 @@ using checkpoint::RopeScaling;
 using checkpoint::WeightScope;
 using checkpoint::WeightStore;
 
-mx::array random_array(const mx::Shape& shape, unsigned seed, mx::Dtype dtype = mx::float32) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  std::size_t count = 1;
-  for (const int size : shape) count *= static_cast<std::size_t>(size);
-  std::vector<float> values(count);
-  for (float& value : values) value = normal(random);
-  return mx::astype(mx::array(values.data(), shape), dtype);
-}
+using testing_support::random_array;
 
 std::vector<float> floats(const mx::array& x) {
   mx::array wide = mx::contiguous(mx::astype(x, mx::float32));
@@ -140,22 +133,32 @@ TEST(Embedding, GathersRowsInEveryFormatAndWidensOnlyWhenAsked) {
   EXPECT_EQ(rows.element_bytes(), 2);
 }
 
-TEST(RmsNorm, FormsOnePlusWeightInTheWeightsDtypeUnlessTheFileHoldsTheSum) {
+TEST(Norm, FormsOnePlusWeightInTheWeightsDtypeUnlessTheFileHoldsTheSum) {
   const mx::array w = random_array({32}, 8, mx::bfloat16), x = random_array({3, 32}, 9, mx::bfloat16);
   const mx::array sum = mx::array(1.0f, mx::bfloat16) + w;
   const WeightScope plain = scope_of({{"n.weight", w}});
-  EXPECT_TRUE(same(RmsNorm(plain / "n", 32, 1e-6)(x), mx::fast::rms_norm(x, w, 1e-6f)));
-  EXPECT_TRUE(
-      same(RmsNorm(plain / "n", 32, 1e-6, NormGain::one_plus_weight)(x), mx::fast::rms_norm(x, sum, 1e-6f)));
+  const NormOptions by_weight = {.dims = 32, .eps = 1e-6};
+  NormOptions by_sum = by_weight;
+  by_sum.gain = NormGain::one_plus_weight;
+  EXPECT_TRUE(same(Norm(plain / "n", by_weight)(x), mx::fast::rms_norm(x, w, 1e-6f)));
+  EXPECT_TRUE(same(Norm(plain / "n", by_sum)(x), mx::fast::rms_norm(x, sum, 1e-6f)));
   const WeightScope stored = scope_of({{"n.weight", sum}}, /*norms_include_one=*/true);
-  EXPECT_TRUE(
-      same(RmsNorm(stored / "n", 32, 1e-6, NormGain::one_plus_weight)(x), mx::fast::rms_norm(x, sum, 1e-6f)));
+  EXPECT_TRUE(same(Norm(stored / "n", by_sum)(x), mx::fast::rms_norm(x, sum, 1e-6f)));
 }
 
-TEST(LayerNorm, CentresScalesAndShifts) {
+TEST(Norm, WithoutAGainAsksForNoTensor) {
+  const mx::array x = random_array({3, 32}, 9);
+  const WeightScope scope = scope_of({{"other", x}});
+  EXPECT_TRUE(same(Norm(scope / "n", {.dims = 32, .eps = 1e-6, .gain = NormGain::none})(x),
+                   mx::fast::rms_norm(x, std::nullopt, 1e-6f)));
+  EXPECT_THROW(scope.store().audit(), Error);  // "other" was not asked for, and nothing is missing
+}
+
+TEST(Norm, OfLayersCentresScalesAndShifts) {
   const mx::array w = random_array({32}, 10), b = random_array({32}, 11), x = random_array({1, 32}, 12);
   const WeightScope scope = scope_of({{"n.weight", w}, {"n.bias", b}});
-  const std::vector<float> got = floats(LayerNorm(scope / "n", 32, 1e-5, true)(x));
+  const NormOptions options = {.dims = 32, .eps = 1e-5, .kind = NormKind::layer, .bias = true};
+  const std::vector<float> got = floats(Norm(scope / "n", options)(x));
   const std::vector<float> values = floats(x), gains = floats(w), shifts = floats(b);
   double mean = 0, variance = 0;
   for (const float value : values) mean += value / 32.0;

@@ -29,6 +29,8 @@ void check_mrope(const checkpoint::RopeScaling& scaling) {
 
 Rope::Rope(const Options& options)
     : dims_(options.dims), traditional_(options.traditional), base_(options.base) {
+  if (dims_ < 2 || dims_ % 2 != 0)
+    fail(ErrorCode::unsupported, "rope", "{} values of a head are to be turned, which is no number of pairs", dims_);
   const std::string type = options.scaling ? options.scaling->type : "default";
   if (type == "linear") {
     position_scale_ = static_cast<float>(1.0 / options.scaling->factor);
@@ -55,6 +57,12 @@ Rope::Rope(const Options& options)
          "mrope",
          type);
   }
+  if (options.backwards) {
+    if (type != "default" || options.period_factors)
+      fail(ErrorCode::unsupported, "rope", "a rotation by negative angles with a scaling of type '{}'", type);
+    periods_ = backward_periods(dims_, base_);
+  }
+  if (options.by_periods && !periods_) periods_ = plain_periods(dims_, base_);
   if (options.period_factors)
     periods_ = (periods_ ? *periods_ : plain_periods(dims_, base_)) * *options.period_factors;
 }

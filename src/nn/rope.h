@@ -19,7 +19,10 @@ class Rope {
  public:
   struct Options {
     int dims = 0;  // rotated part of a head; the rest passes through
+    // Turns by negative angles: the periods are -exp(i ln(base) / half), not powers of the base. Without scaling only.
+    bool backwards = false;
     double base = 10000.0;
+    bool by_periods = false;  // the freqs form even where no scaling asks for it
     bool traditional = false;  // pairs (2i, 2i + 1) instead of (i, i + dims / 2)
     std::optional<checkpoint::RopeScaling> scaling;
     std::optional<int> max_positions;         // of the model: dynamic and longrope need it

@@ -30,6 +30,11 @@ int longrope_original(const RopeScaling& scaling) {
 
 mx::array plain_periods(int dims, double base) { return powers(base, dims, dims); }
 
+mx::array backward_periods(int dims, double base) {
+  const int half = dims / 2;
+  return mx::negative(mx::exp(mx::arange(0.0, half, mx::float32) * f32(std::log(base) / half)));
+}
+
 mx::array llama3_periods(const Rope::Options& options) {
   const RopeScaling& s = *options.scaling;
   const double original = s.original_max_position.value_or(8192);

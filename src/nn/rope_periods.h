@@ -7,6 +7,7 @@
 namespace godwit::nn {
 
 mx::array plain_periods(int dims, double base);  // base^(2i / dims)
+mx::array backward_periods(int dims, double base);  // -exp(i ln(base) / half)
 mx::array llama3_periods(const Rope::Options& options);
 mx::array yarn_periods(const Rope::Options& options);
 mx::array longrope_periods(const Rope::Options& options);

@@ -1,5 +1,6 @@
 #include "ops/executor.h"
 
+#include <chrono>
 #include <vector>
 
 #include "base/error.h"
@@ -33,6 +34,16 @@ float* Executor::buffer(int index, std::size_t bytes) {
   return reinterpret_cast<float*>(buffers_[index].data());
 }
 
+void Executor::run_node(const mx::array& node, const void* input, float* output) {
+  const NativePrimitive& primitive = primitive_of(node);
+  const NativeCall call{input, output, node.shape(0), runtime_};
+  runtime_.scratch.reset();
+  if (!profile_) return primitive.run(call);
+  const auto begin = std::chrono::steady_clock::now();
+  primitive.run(call);
+  profile_->seconds[primitive.name()] += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
 std::span<const float> Executor::run(const mx::array& output) {
   const std::vector<const mx::array*> nodes = chain_to(output);
   GODWIT_CHECK(!nodes.empty(), "nothing to run");
@@ -42,11 +53,11 @@ std::span<const float> Executor::run(const mx::array& output) {
   int target = 0;
   for (const mx::array* node : nodes) {
     float* const out = buffer(target, node->nbytes());
-    runtime_.scratch.reset();
-    primitive_of(*node).run({input, out, node->shape(0), runtime_});
+    run_node(*node, input, out);
     input = out;
     target = 1 - target;
   }
+  if (profile_) ++profile_->runs;
   return {static_cast<const float*>(input), output.size()};
 }
 

@@ -2,13 +2,21 @@
 // allocation once the sizes have been seen.
 #pragma once
 
+#include <map>
 #include <span>
+#include <string>
 
 #include "base/aligned_buffer.h"
 #include "base/mx.h"
 #include "ops/native_runtime.h"
 
 namespace godwit::ops {
+
+// Where the time of steps went.
+struct StepProfile {
+  std::map<std::string, double> seconds;  // by name of the node
+  int runs = 0;
+};
 
 class Executor {
  public:
@@ -19,14 +27,19 @@ class Executor {
   // passes through.
   std::span<const float> run(const mx::array& output);
 
+  // From here on runs are added to `profile`, which must outlive them; null: no more.
+  void profile_into(StepProfile* profile) { profile_ = profile; }
+
   std::size_t held_bytes() const {
     return buffers_[0].size() + buffers_[1].size() + runtime_.scratch.held_bytes();
   }
 
  private:
   float* buffer(int index, std::size_t bytes);
+  void run_node(const mx::array& node, const void* input, float* output);
 
   NativeRuntime& runtime_;
+  StepProfile* profile_ = nullptr;
   AlignedBuffer buffers_[2];  // the nodes form a chain: one holds a node's input, the other its output
 };
 

@@ -83,6 +83,21 @@ void normalize(const NativeRuntime& runtime, const NormPlan& norm, const float* 
                             .epsilon = norm.epsilon});
 }
 
+void activate_in_place(NativeRuntime& runtime, kernels::Activation activation, float* gate, const float* up,
+                       std::int64_t rows, std::int64_t n) {
+  runtime.share(rows, [&](std::int64_t begin, std::int64_t end) {
+    runtime.kernels.gated({.activation = activation,
+                           .gate = gate + begin * n,
+                           .up = up + begin * n,
+                           .y = gate + begin * n,
+                           .rows = end - begin,
+                           .n = n,
+                           .gate_stride = n,
+                           .up_stride = n,
+                           .y_stride = n});
+  });
+}
+
 mx::array native_embedding(const mx::array& tokens, std::shared_ptr<const PackedMatrix> matrix, float scale) {
   GODWIT_CHECK(tokens.dtype() == mx::int32 && tokens.ndim() == 1, "tokens are not i32 [n]");
   const std::int64_t columns = matrix->shape().columns;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/mx.h"
+#include "kernels/gated.h"
 #include "ops/packed_matrix.h"
 
 namespace godwit::ops {
@@ -17,6 +18,10 @@ struct NormPlan {
 // rows of weight.size() elements, x_stride apart; y may be x.
 void normalize(const NativeRuntime& runtime, const NormPlan& norm, const float* x, float* y,
                std::int64_t rows);
+
+// gate = activation(gate) * up, both [rows, n] back to back, shared out among the threads.
+void activate_in_place(NativeRuntime& runtime, kernels::Activation activation, float* gate, const float* up,
+                       std::int64_t rows, std::int64_t n);
 
 // tokens i32 [n] -> f32 [n, columns]: rows of the matrix times `scale`. A token outside is
 // Error{invalid_argument}.

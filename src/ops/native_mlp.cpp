@@ -20,17 +20,7 @@ class NativeMlp final : public NativePrimitive {
     const auto up = runtime.scratch.take<float>(call.tokens * n);
     const Product products[] = {{plan_->gate, gate.data(), n}, {plan_->up, up.data(), n}};
     multiply(runtime, x, call.tokens, products);
-    runtime.share(call.tokens, [&](std::int64_t begin, std::int64_t end) {
-      runtime.kernels.gated({.activation = plan_->activation,
-                             .gate = gate.data() + begin * n,
-                             .up = up.data() + begin * n,
-                             .y = gate.data() + begin * n,
-                             .rows = end - begin,
-                             .n = n,
-                             .gate_stride = n,
-                             .up_stride = n,
-                             .y_stride = n});
-    });
+    activate_in_place(runtime, plan_->activation, gate.data(), up.data(), call.tokens, n);
     add_branch(call, gate.data(), plan_->down, plan_->after);
   }
 

@@ -35,7 +35,7 @@ std::size_t Scratch::held_bytes() const {
   return total;
 }
 
-NativeRuntime::NativeRuntime(kernels::Level level, int threads)
-    : kernels(kernels::kernels_for(level)), pool(threads) {}
+NativeRuntime::NativeRuntime(kernels::Level level, int threads, kernels::ActivationForm form)
+    : kernels(kernels::kernels_for(level)), activations(form), pool(threads) {}
 
 }  // namespace godwit::ops

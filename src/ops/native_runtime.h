@@ -1,5 +1,5 @@
-// What native primitives run with: the kernels of one level, the threads, and memory that is used again from
-// step to step. One per opened model, on the engine thread.
+// What native primitives run with: the kernels of one level, the form of activations, the threads, and memory
+// that is used again from step to step. One per opened model, on the engine thread.
 #pragma once
 
 #include <algorithm>
@@ -35,11 +35,14 @@ class Scratch {
 
 struct NativeRuntime {
   // Throws Error{unsupported} for a level that cannot run here, Error{invalid_argument} for no threads.
-  NativeRuntime(kernels::Level level, int threads);
+  NativeRuntime(kernels::Level level, int threads,
+                kernels::ActivationForm activations = kernels::ActivationForm::int8);
 
   const kernels::KernelTable& kernels;
+  const kernels::ActivationForm activations;  // that products with quantized weights read
   ThreadPool pool;
   Scratch scratch;
+  std::int64_t weight_bytes = 0;  // of packed matrices that products have read so far
 
   // Calls fn(begin, end) over pieces of [0, count) that cover it once, on the pool when there is enough to
   // share.

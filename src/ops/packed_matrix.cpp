@@ -25,18 +25,45 @@ void prepare_bias(const NativeRuntime& runtime, const Product& product, std::int
 
 }  // namespace
 
-PackedMatrix::PackedMatrix(const kernels::PackedShape& shape, std::span<const std::byte> gguf,
-                           ThreadPool& pool)
-    : shape_(shape), bytes_(static_cast<std::size_t>(kernels::packed_bytes(shape))) {
-  const std::int64_t bands = kernels::band_count(shape);
-  const std::int64_t pieces = std::min<std::int64_t>(bands, 64);
+template <typename Pack>
+void PackedMatrix::pack_with(ThreadPool& pool, const RowsPacked& packed, Pack&& pack) {
+  const std::int64_t bands = kernels::band_count(shape_), pieces = std::min<std::int64_t>(bands, 64);
   pool.run(static_cast<int>(pieces), [&](int piece) {
-    kernels::pack_bands(shape, gguf.data(), bytes_.data(), bands * piece / pieces,
-                        bands * (piece + 1) / pieces);
+    const std::int64_t begin = bands * piece / pieces, end = bands * (piece + 1) / pieces;
+    pack(begin, end);
+    if (packed) packed(begin * kernels::kPackedRows, std::min(end * kernels::kPackedRows, shape_.rows));
   });
 }
 
+PackedMatrix::PackedMatrix(const kernels::PackedShape& shape, std::span<const std::byte> rows,
+                           ThreadPool& pool, const RowsPacked& packed)
+    : shape_(shape), own_(static_cast<std::size_t>(kernels::packed_bytes(shape))), bytes_(own_.data(), own_.size()) {
+  pack_with(pool, packed, [&](std::int64_t begin, std::int64_t end) {
+    kernels::pack_bands(shape, rows.data(), own_.data(), begin, end);
+  });
+}
+
+PackedMatrix::PackedMatrix(const kernels::PackedShape& shape, const kernels::AffinePlanes& planes,
+                           ThreadPool& pool, const RowsPacked& packed)
+    : shape_(shape), own_(static_cast<std::size_t>(kernels::packed_bytes(shape))), bytes_(own_.data(), own_.size()) {
+  pack_with(pool, packed, [&](std::int64_t begin, std::int64_t end) {
+    kernels::pack_affine_bands(shape, planes, own_.data(), begin, end);
+  });
+}
+
+PackedMatrix::PackedMatrix(const kernels::PackedShape& shape, std::shared_ptr<const FileMap> file, std::size_t offset)
+    : shape_(shape), file_(std::move(file)) {
+  const auto held = file_->bytes();
+  const auto size = static_cast<std::size_t>(kernels::packed_bytes(shape));
+  if (offset % 64 != 0 || offset > held.size() || size > held.size() - offset)
+    fail(ErrorCode::corrupt_file, "packed_matrix", "{}: {} bytes at {} of {}", file_->path().string(), size, offset,
+         held.size());
+  bytes_ = held.subspan(offset, size);
+}
+
 kernels::Activations quantize(NativeRuntime& runtime, const float* x, std::int64_t rows, std::int64_t n) {
+  if (runtime.activations == kernels::ActivationForm::f32)
+    return {nullptr, nullptr, nullptr, nullptr, x, runtime.activations};
   const std::int64_t groups = n / kernels::kActivationGroup;
   const auto values = runtime.scratch.take<std::int8_t>(rows * n);
   const auto scales = runtime.scratch.take<float>(rows * groups);
@@ -52,7 +79,7 @@ kernels::Activations quantize(NativeRuntime& runtime, const float* x, std::int64
                                    .sums = sums.data() + begin * groups,
                                    .half_sums = half_sums.data() + begin * groups * 2});
   });
-  return {values.data(), scales.data(), sums.data(), half_sums.data()};
+  return {values.data(), scales.data(), sums.data(), half_sums.data(), x, runtime.activations};
 }
 
 void multiply(NativeRuntime& runtime, const kernels::Activations& x, std::int64_t rows,
@@ -60,6 +87,7 @@ void multiply(NativeRuntime& runtime, const kernels::Activations& x, std::int64_
   std::int64_t units = 0;  // of four bands, over all products
   for (const Product& product : products) {
     prepare_bias(runtime, product, rows);
+    runtime.weight_bytes += static_cast<std::int64_t>(product.layer.matrix->bytes().size());
     units += (kernels::band_count(product.layer.matrix->shape()) + kBandsTogether - 1) / kBandsTogether;
   }
   runtime.share(units, [&](std::int64_t begin, std::int64_t end) {

@@ -9,7 +9,7 @@
 
 namespace godwit::ops {
 
-// before(x) as int8 rows.
+// before(x), in the form that products read.
 kernels::Activations normalized_input(const NativeCall& call, const NormPlan& before);
 
 // output = x + after(layer(inner)); inner is [tokens, layer.inputs()] f32.

@@ -11,15 +11,9 @@
 namespace godwit::serve {
 namespace {
 
-std::string hash_of(std::string_view key) {
-  Sha256 hash;
-  hash.update(std::as_bytes(std::span(key.data(), key.size())));
-  return hash.hex_digest();
-}
-
 // Hashes have one length, so the comparison says nothing about the key, not even how long it is.
 bool matches_any(std::string_view key, const std::vector<std::string>& hashes) {
-  const std::string hash = hash_of(key);
+  const std::string hash = sha256_of(key);
   bool found = false;
   for (const auto& known : hashes) found |= CRYPTO_memcmp(hash.data(), known.data(), hash.size()) == 0;
   return found;
@@ -37,7 +31,7 @@ std::string_view origin_host(std::string_view origin) {
 
 }  // namespace
 
-void AccessRules::add_key(std::string_view key) { key_hashes.push_back(hash_of(key)); }
+void AccessRules::add_key(std::string_view key) { key_hashes.push_back(sha256_of(key)); }
 
 std::string_view host_name(std::string_view host) {
   if (host.starts_with('[')) {

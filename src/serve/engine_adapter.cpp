@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/sha256.h"
+#include "kernels/quantize_blocks.h"
 #include "models/model_bundle.h"
 
 namespace godwit::serve {
@@ -22,13 +23,13 @@ class JobSource final : public TokenSource {
   decode::Job job_;
 };
 
-// Changes whenever the numbers may: another model, mode or KV policy.
+// Changes whenever the numbers may: another model, mode, form of activations or KV policy.
 std::string fingerprint_of(const models::ModelBundle& bundle) {
-  const std::string identity = fmt::format("{}\n{}\n{}", bundle.options.id,
-                                           bundle.store->signature().to_string(), dump_json(bundle.config.raw));
-  Sha256 hash;
-  hash.update(std::as_bytes(std::span(identity.data(), identity.size())));
-  return "fp_" + hash.hex_digest().substr(0, 12);
+  const std::string_view activations = bundle.activations() ? models::name_of(*bundle.activations()) : "";
+  const std::string identity = fmt::format("{}\n{}\n{}\n{}\n{}", bundle.options.id, bundle.store->signature().to_string(),
+                                           kernels::quantized_name(bundle.options.quantize_on_load), activations,
+                                           dump_json(bundle.config.raw));
+  return "fp_" + sha256_of(identity).substr(0, 12);
 }
 
 decode::SamplingParams sampling_defaults_of(const models::ModelBundle& bundle) {

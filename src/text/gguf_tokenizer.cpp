@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "text/gguf_pre_tokenizer.h"
+#include "text/gguf_word_pieces.h"
 
 namespace godwit::text {
 namespace {
@@ -33,8 +34,9 @@ class Builder {
     if (vocabulary_.model == "gemma4") return spm_merges();
     if (vocabulary_.model == "llama") return sentencepiece();
     if (vocabulary_.model == "t5") return unigram();
+    if (vocabulary_.model == "bert") return word_pieces();
     fail(ErrorCode::unsupported, kTag,
-         "{}: tokenizer.ggml.model '{}' is not supported (gpt2, llama, gemma4, t5 are)", origin_,
+         "{}: tokenizer.ggml.model '{}' is not supported (gpt2, llama, gemma4, t5, bert are)", origin_,
          vocabulary_.model);
   }
 
@@ -251,6 +253,13 @@ class Builder {
 
   std::string unigram() const;
 
+  std::string word_pieces() const {
+    return assemble(word_piece_normalizer(vocabulary_), {{"type", "BertPreTokenizer"}},
+                    word_piece_post_processor(vocabulary_),
+                    {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}},
+                    word_piece_model(vocabulary_, vocabulary_map()));
+  }
+
   const GgufVocabulary& vocabulary_;
   std::string_view origin_;
 };
@@ -302,7 +311,10 @@ std::string Builder::unigram() const {
 }  // namespace
 
 std::string tokenizer_json_of(const GgufVocabulary& vocabulary, std::string_view origin) {
-  return Builder(vocabulary, origin).build();
+  Builder builder(vocabulary, origin);
+  if (vocabulary.model != "bert") return builder.build();
+  const GgufVocabulary pieces = with_word_pieces(vocabulary, origin);
+  return Builder(pieces, origin).build();
 }
 
 }  // namespace godwit::text

@@ -9,7 +9,7 @@
 namespace godwit::text {
 
 struct GgufVocabulary {
-  std::string model;  // tokenizer.ggml.model: gpt2, llama, t5, gemma4, ...
+  std::string model;  // tokenizer.ggml.model: gpt2, llama, t5, gemma4, bert, ...
   std::string pre;    // tokenizer.ggml.pre, empty when absent
   std::vector<std::string> tokens;
   std::vector<float> scores;  // empty or one per token
@@ -17,10 +17,12 @@ struct GgufVocabulary {
       token_types;  // empty or one per token; 1 normal 2 unknown 3 control 4 user defined 5 unused 6 byte
   std::vector<std::string> merges;
   std::optional<int> bos_id, eos_id, eot_id, eom_id, unknown_id, padding_id;
+  std::optional<int> cls_id, separator_id, mask_id;  // of encoders
   // tokenizer.ggml.precompiled_charsmap: the character normaliser of a SentencePiece model, empty when
   // absent.
   std::vector<unsigned char> precompiled_charsmap;
   std::optional<bool> add_bos, add_eos, add_space_prefix, remove_extra_whitespaces;
+  std::optional<bool> lowercase, strip_accents;  // tokenizer.ggml.normalizer.*, of encoders
 };
 
 }  // namespace godwit::text

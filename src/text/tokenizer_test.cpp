@@ -159,6 +159,41 @@ TEST(Tokenizer, ListsOfAGgufThatDoNotFitAreCorrupt) {
   broken([](GgufVocabulary& v) { v.tokens.clear(), v.token_types.clear(); });
 }
 
+GgufVocabulary word_pieces() {
+  GgufVocabulary out;
+  out.model = "bert";
+  out.tokens = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "▁cafe", "s", "▁s", "▁,", "▁▁", "▁"};
+  out.token_types = {3, 3, 3, 3, 1, 1, 1, 1, 1, 1};
+  out.cls_id = 2, out.separator_id = 3, out.unknown_id = 1, out.padding_id = 0;
+  return out;
+}
+
+TEST(Tokenizer, WordPiecesOfAGgufBeginAndContinueWords) {
+  const Tokenizer tokenizer = Tokenizer::from_gguf(word_pieces(), "v");
+  EXPECT_EQ(tokenizer.encode("Cafés, s"), (Ids{2, 4, 5, 7, 6, 3}));
+  EXPECT_EQ(tokenizer.encode("▁▁s x", {.add_special_tokens = false}), (Ids{8, 9, 5, 1}));
+  EXPECT_EQ(tokenizer.encode(""), (Ids{2, 3}));
+  EXPECT_EQ(tokenizer.token_of(4), "cafe");
+  EXPECT_EQ(tokenizer.token_of(5), "##s");
+  EXPECT_TRUE(tokenizer.is_special(3));
+}
+
+TEST(Tokenizer, WordPiecesNeedTheirSpecialTokens) {
+  const auto broken = [&](const char* named, auto&& damage) {
+    GgufVocabulary vocabulary = word_pieces();
+    damage(vocabulary);
+    const std::string error =
+        error_of(ErrorCode::corrupt_file, [&] { Tokenizer::from_gguf(vocabulary, "x.gguf"); });
+    EXPECT_NE(error.find(named), std::string::npos) << error;
+  };
+  broken("cls_token_id", [](GgufVocabulary& v) { v.cls_id.reset(); });
+  broken("seperator_token_id", [](GgufVocabulary& v) { v.separator_id.reset(); });
+  broken("unknown_token_id", [](GgufVocabulary& v) { v.unknown_id.reset(); });
+  broken("cls_token_id 99", [](GgufVocabulary& v) { v.cls_id = 99; });
+  broken("mask_token_id -1", [](GgufVocabulary& v) { v.mask_id = -1; });
+  broken("token_type", [](GgufVocabulary& v) { v.token_types.pop_back(); });
+}
+
 TEST(Tokenizer, BosAndEosFollowTheFileAndTheRule) {
   GgufVocabulary vocabulary = piece_vocabulary("llama-bpe", {"ab"});
   add_control_tokens(vocabulary, {"<s>", "</s>"});

@@ -17,6 +17,7 @@ class Bench(unittest.TestCase):
         self.assertEqual(report["machine"]["threads"], 1)
         self.assertEqual([run_["math"] for run_ in report["runs"]], ["reference", "reference"])  # auto: no native kernel
         for entry in report["runs"]:
+            self.assertIsNone(entry["activations"])  # in reference arithmetic they have the model's dtype
             self.assertEqual((entry["batch"], entry["prompt"], entry["generate"], entry["repeats"]), (1, 8, 4, 2))
             self.assertEqual((entry["kv"], entry["kv_start"], entry["bytes_per_token"]), ("dense", 0, 2 * 2 * 32 * 4))
             for key in ["prefill_tok_s", "decode_tok_s", "peak_bytes"]:
@@ -32,6 +33,26 @@ class Bench(unittest.TestCase):
         done = run("bench", "-m", RANDOM, "--ctx", "16", "--prompt", "17", "--generate", "4")
         self.assertEqual(done.returncode, 1)
         self.assertIn("context", done.stderr.decode())
+
+    def test_a_step_is_split_by_node_and_set_beside_memory(self):
+        done = run("bench", "-m", RANDOM, "--quantize-on-load", "q8", "--step", "--prompt", "4", "--generate", "4", "--repeats", "2",
+                   "--json")  # fmt: skip
+        self.assertEqual(done.returncode, 0, done.stderr)
+        report = json.loads(done.stdout)
+        self.assertEqual(len(report["nodes_us"]), 5, report)  # embedding, attention, mlp, norm, head
+        self.assertLess(sum(report["nodes_us"].values()), report["step_us"] * 1.5)  # medians of different rounds
+        self.assertTrue(0 < report["outside_share"] < 1, report)
+        self.assertGreater(report["weight_bytes"], 0)
+        self.assertGreater(report["read_bytes_per_s"], 1e6)
+        refused = run("bench", "-m", RANDOM, "--math", "reference", "--step")
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn(b"--step", refused.stderr)
+
+    def test_opening_is_measured_with_and_without_text(self):
+        for flags, text in (((), True), (("--no-text",), False)):
+            report = json.loads(run("bench", "-m", RANDOM, "--load", "--json", *flags).stdout)
+            self.assertEqual(report["text"], text)
+            self.assertGreater(report["weights_bytes"], 0)
 
     def test_the_level_is_the_one_asked_for(self):
         done = run("bench", "-m", RANDOM, "--prompt", "2", "--generate", "2", "--repeats", "1", "--json",

@@ -71,6 +71,10 @@ class Refusals(unittest.TestCase):
             (("serve", "--prompt-cache", "much"), "--prompt-cache"),
             (("serve", "--prompt-cache", "off", "--cache-dir", "x"), "--cache-dir"),
             (("chat", "--cache-disk", "1G"), "--cache-dir"),
+            (("serve", "--prompt-cache", ""), "--prompt-cache is empty"),
+            (("serve", "--cache-dir", ""), "--cache-dir is empty"),
+            (("generate", "-p", "x", "--cache-dir", ""), "--cache-dir is empty"),
+            (("generate", "-p", "x", "--cache-dir", "x", "--cache-disk", ""), "--cache-disk is empty"),
             (("generate", "-p", "x", "--cache-dir", "x", "--cache-disk", "0"), "--cache-disk"),
         ):
             done = run(*flags, "-m", RANDOM)

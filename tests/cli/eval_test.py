@@ -57,7 +57,7 @@ class Kl(unittest.TestCase):
 
     def test_the_report_names_the_run_and_both_sizes(self):
         found = report("kl", "--tokens", IDS, "--window", "4", "--windows", "2", "--kv", "affine:4:32")
-        keys = ["model", "math", "kv", "kv_start", "window", "windows", "prefill", "positions", "mean_kl", "max_kl",
+        keys = ["model", "math", "activations", "kv", "kv_start", "window", "windows", "prefill", "positions", "mean_kl", "max_kl",
                 "top1_agreement", "bytes_per_token", "dense_bytes_per_token", "bytes_ratio"]  # fmt: skip
         self.assertEqual(list(found), keys)
         self.assertEqual((found["math"], found["kv"], found["window"], found["windows"]), ("reference", "affine:4:32", 4, 2))
@@ -158,7 +158,7 @@ class Failures(unittest.TestCase):
         self.refused("--tokens", IDS, "--kv", "affine:4:64", code=1, says=["layer 0", "affine:4:64", "32"])
         self.refused("--tokens", IDS, "--kv", "turbo:8:3", code=1, says=["layer 0", "turbo:8:3"])
         self.refused("--tokens", IDS, "--kv", "config", code=1, says="kv_config.json")
-        self.refused("--tokens", IDS, "--kv", "affine:7", code=1, says="affine:7")
+        self.refused("--tokens", IDS, "--kv", "affine:7", code=2, says="affine:7")
 
     def test_files_and_contexts(self):
         self.refused("--data", "/nowhere/text", code=1, says="/nowhere/text")

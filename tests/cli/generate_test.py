@@ -45,7 +45,7 @@ class Text(unittest.TestCase):
 
     def test_json_has_the_documented_shape(self):
         answer = answer_of("-p", "hi")
-        self.assertEqual(list(answer), ["text", "tokens", "prompt_tokens", "finish_reason", "timings", "seed", "math"])
+        self.assertEqual(list(answer), ["text", "tokens", "prompt_tokens", "finish_reason", "timings", "seed", "math", "activations"])
         self.assertEqual(answer["math"], "reference")
         self.assertEqual(answer["text"], ANSWER)
         self.assertEqual(answer["tokens"], list(ANSWER.encode()))

@@ -7,7 +7,7 @@ import unittest
 
 from program import CHAIN, run
 
-VERBS = [("generate",), ("chat",), ("serve",), ("get",), ("ls",), ("eval",), ("eval", "logits"), ("eval", "kl"), ("eval", "perplexity"), ("bench",)]
+VERBS = [("generate",), ("chat",), ("serve",), ("get",), ("ls",), ("scan",), ("eval",), ("eval", "logits"), ("eval", "kl"), ("eval", "perplexity"), ("bench",)]
 
 
 class Usage(unittest.TestCase):
@@ -142,8 +142,13 @@ class Usage(unittest.TestCase):
 
     def test_what_this_build_does_not_have_is_said_and_not_replaced(self):
         self.refused("generate", "-m", CHAIN, "-p", "x", "--math", "native", code=1, says="no native kernel")
+        self.refused("generate", "-m", CHAIN, "-p", "x", "--activations", "f32", code=1, says="no native kernel")
+        self.refused("generate", "-m", CHAIN, "-p", "x", "--activations", "f16", says="--activations")
+        for form in ("int8", "f32"):
+            self.refused("generate", "-m", CHAIN, "-p", "x", "--math", "reference", "--activations", form,
+                         says="a choice of native arithmetic")  # fmt: skip
         for kv in ("turbo:3:4", "turbo:4", "affine", "affine:7", "affine:4:48", "dense:f64", "fp8"):
-            self.refused("generate", "-m", CHAIN, "-p", "x", "--kv", kv, code=1, says=f"no KV policy '{kv}'; there are dense")
+            self.refused("generate", "-m", CHAIN, "-p", "x", "--kv", kv, says=f"no KV policy '{kv}'; there are dense")
         for verb in (("generate", "-p", "x"), ("chat",), ("serve", "--port", "0"), ("bench",)):
             self.refused(*verb, "-m", CHAIN, "--kv", "affine:4:64", code=1, says="layer 0")  # its heads have 32 elements
             self.refused(*verb, "-m", CHAIN, "--kv", "config", code=1, says="kv_config.json")

@@ -8,6 +8,7 @@
 #include "checkpoint/gguf.h"
 #include "checkpoint/repack.h"
 #include "checkpoint/safetensors.h"
+#include "kernels/quantize_blocks.h"
 
 namespace godwit::checkpoint {
 namespace {
@@ -52,6 +53,25 @@ TEST(Blocks, every_decoder_equals_the_numpy_decoder_bit_for_bit) {
                             entry.size / static_cast<std::size_t>(size.bytes), values.data());
     const mx::array got(values.data(), want.at(entry.name).shape(), mx::float32);
     EXPECT_EQ(differing(got, want.at(entry.name), /*ignore_zero_sign=*/false), 0);
+  }
+}
+
+TEST(Blocks, numbers_are_quantized_to_the_bytes_that_numpy_makes_of_them) {
+  std::map<std::string, TensorEntry> entries;
+  for (const TensorEntry& entry : read_safetensors(mapped("numbers.safetensors"))) entries.emplace(entry.name, entry);
+  ASSERT_EQ(entries.size(), 3u);
+  const TensorEntry& plain = entries.at("plain");
+  std::vector<float> values(plain.size / sizeof(float));
+  std::memcpy(values.data(), plain.bytes().data(), plain.size);
+  for (const auto format : {kernels::BlockFormat::q8_0, kernels::BlockFormat::q4_0}) {
+    const TensorEntry& want = entries.at(std::string(kernels::quantized_name(format)));
+    SCOPED_TRACE(want.name);
+    std::vector<std::byte> got(want.size);
+    ASSERT_EQ(kernels::quantize_blocks(format, values.data(), values.size() / 32, got.data()), values.size() / 32);
+    int wrong = 0;
+    for (std::size_t i = 0; i < got.size(); ++i)
+      if (got[i] != want.bytes()[i] && ++wrong < 4) ADD_FAILURE() << "byte " << i;
+    EXPECT_EQ(wrong, 0);
   }
 }
 

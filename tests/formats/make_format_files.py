@@ -5,6 +5,7 @@
 blocks.gguf           random blocks of each GGUF block format, two a row; every scale field is a finite f16 that is often
                       subnormal, negative or extreme
 values.safetensors    what gguf.quants decodes them to, f32
+numbers.safetensors   f32 rows, "plain"; what gguf.quants makes of them, by format
 written.safetensors   every dtype mlx can save, with known values
 written.gguf          every metadata type, and tensors of the plain types
 split-*.gguf          a model in three parts
@@ -73,6 +74,23 @@ def write_blocks(folder: pathlib.Path, rng: np.random.Generator) -> None:
     save_file(values, folder / "values.safetensors")
 
 
+def numbers_to_quantize(rng: np.random.Generator) -> np.ndarray:
+    """Rows of two blocks: of every size that f16 scales hold, zeros, halves between two codes, and equal magnitudes."""
+    plain = rng.standard_normal((ROWS, 64)).astype(np.float32)
+    plain *= np.exp2(rng.integers(-30, 16, (ROWS, 1))).astype(np.float32)
+    plain[:8] = 0
+    plain[8:40] = rng.integers(-254, 255, (32, 64)) / np.float32(2)
+    plain[8:40, ::32] = 127
+    plain[40:72] = np.where(rng.integers(0, 2, (32, 64)) == 1, np.float32(3), np.float32(-3))
+    return plain
+
+
+def write_numbers(folder: pathlib.Path, rng: np.random.Generator) -> None:
+    plain = numbers_to_quantize(rng)
+    made = {kind.name: gguf.quants.quantize(plain, kind) for kind in (Type.Q8_0, Type.Q4_0)}
+    save_file({"plain": plain, **made}, folder / "numbers.safetensors")
+
+
 def finish(writer: gguf.GGUFWriter) -> None:
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
@@ -129,6 +147,7 @@ def main() -> None:
     print(f"seed {seed}")
     folder.mkdir(parents=True, exist_ok=True)
     write_blocks(folder, np.random.default_rng(seed))
+    write_numbers(folder, np.random.default_rng(seed + 1))
     write_safetensors(folder)
     write_gguf(folder)
     write_split(folder)

@@ -14,6 +14,7 @@
 #include "checkpoint/gguf_model.h"
 #include "checkpoint/repack.h"
 #include "checkpoint/safetensors.h"
+#include "checkpoint/test_dialects.h"
 #include "checkpoint/weight_store.h"
 
 namespace godwit::fuzz {
@@ -71,9 +72,9 @@ void read_gguf_bytes(const std::string& bytes) {
   const GgufFile file = read_gguf(as_file(bytes));
   load(file.tensors);
   gguf_tokenizer(file.metadata);
-  const Config config = gguf_config(file);
-  const GgufArchitecture& architecture = gguf_architecture(file.metadata);
-  WeightStore store(gguf_tensors(file, architecture, config), {}, "fuzz");
+  const Dialects dialects = test_dialects();
+  const Config config = gguf_config(file, dialects);
+  WeightStore store(gguf_tensors(file, *gguf_dialect(file.metadata, dialects).gguf, config), {}, "fuzz");
   walk(store);
 }
 
@@ -85,7 +86,7 @@ void read_safetensors_bytes(const std::string& bytes) {
 }
 
 void read_config_bytes(const std::string& bytes) {
-  const Config config = parse_config(parse_json(bytes, "fuzz"), Json{{"eos_token_id", 1}}, "fuzz");
+  const Config config = parse_config(parse_json(bytes, "fuzz"), Json{{"eos_token_id", 1}}, "fuzz", test_dialects());
   config.quantization.of("model.layers.0.mlp");
 }
 

@@ -128,7 +128,7 @@ class RandomModel(unittest.TestCase):
             self.assertNotIn("usage", chunk)
 
     def test_usage_is_streamed_once_and_only_on_request(self):
-        body = chat("count me", max_tokens=3, stream_options={"include_usage": True})
+        body = chat("count me", max_tokens=3, temperature=0, stream_options={"include_usage": True})
         chunks = self.server.stream(CHAT, body)
         self.assertEqual(chunks[-1]["choices"], [])
         self.assertEqual({c["usage"] is None for c in chunks[:-1]}, {True})

@@ -26,20 +26,21 @@ import numpy as np  # noqa: E402
 from mlx_lm.models.cache import make_prompt_cache  # noqa: E402
 from mlx_lm.utils import load_model  # noqa: E402
 
-import cases as dense_cases  # noqa: E402
+import case as dense  # noqa: E402
 import expectations  # noqa: E402
 import oracles  # noqa: E402
 import tiny_models  # noqa: E402
+from families import gemma3_text, llama  # noqa: E402
 
-LLAMA = dense_cases.VARIANTS["llama"] | {"head_dim": 64, "num_hidden_layers": 3}
-GEMMA = dense_cases.VARIANTS["gemma3_text"] | {"head_dim": 64, "num_hidden_layers": 4}
+LLAMA = llama.LLAMA | {"head_dim": 64, "num_hidden_layers": 3}
+GEMMA = gemma3_text.SCALED | {"head_dim": 64, "num_hidden_layers": 4}
 LONG = LLAMA | {"num_hidden_layers": 2, "max_position_embeddings": 4096}
 MODELS = {
-    f"{name}-{short}": dense_cases.Case(f"kv-{name}-{short}", config["model_type"], config, dtype, "dense")
-    for name, config, dtypes in (
-        ("llama", LLAMA, ("float32", "bfloat16", "float16")),
-        ("gemma3_text", GEMMA, ("float32", "bfloat16")),
-        ("long", LONG, ("float32", "bfloat16")),
+    f"{name}-{short}": dense.Case(f"kv-{name}-{short}", config, dtype, "dense", **options)
+    for name, config, dtypes, options in (
+        ("llama", LLAMA, ("float32", "bfloat16", "float16"), {}),
+        ("gemma3_text", GEMMA, ("float32", "bfloat16"), gemma3_text.OPTIONS | gemma3_text.TIED),
+        ("long", LONG, ("float32", "bfloat16"), {}),
     )
     for dtype, short in {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}.items()
     if dtype in dtypes
@@ -50,7 +51,7 @@ CONFIGS = {
     "gemma3_text": [(0, 4, 32), (1, 8, 64), (2, 4, 64), (3, 6, 32)],
     "long": [(0, 4, 64), (1, 8, 32)],
 }
-PLANS = expectations.PLANS | {"wraps": [5] + [1] * 40}
+PLANS = expectations.plans(21) | {"wraps": [5] + [1] * 40}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,7 +98,7 @@ def all_cases() -> list[Case]:
     return cases
 
 
-def varied_model(case: dense_cases.Case):
+def varied_model(case: dense.Case):
     """Random weights whose dense greedy answer does not repeat one token."""
     for attempt in range(8):
         model, config = tiny_models.build(case, tiny_models.seed_of(case.name, attempt))

@@ -77,10 +77,14 @@ Finding look_up(const models::ModelBundle& model, const fs::path& folder, const 
   return {position, go_on_by_plan(runner, q, position)};
 }
 
-std::vector<Finding> ask_another_process(const fs::path& model, NumericMode mode, const fs::path& folder,
+std::vector<Finding> ask_another_process(const models::ModelBundle& model, const fs::path& folder,
                                          const std::vector<Question>& questions) {
   const fs::path list = folder.string() + ".questions", answers = folder.string() + ".questions.answers";
-  Json json = {{"model", model.string()}, {"native", mode == NumericMode::native}, {"folder", folder.string()}};
+  const bool is_f32 = model.options.activations == kernels::ActivationForm::f32;
+  Json json = {{"model", model.options.path.string()},
+               {"native", model.mode == NumericMode::native},
+               {"f32", is_f32},
+               {"folder", folder.string()}};
   json["questions"] = Json::array();
   for (const Question& question : questions) json["questions"].push_back(to_json(question));
   std::ofstream(list) << dump_json(json);
@@ -106,7 +110,9 @@ int answer_questions(const fs::path& list) {
   try {
     const Json json = read_json_file(list);
     const NumericMode mode = json["native"].get<bool>() ? NumericMode::native : NumericMode::reference;
-    const auto model = open_model(json["model"].get<std::string>(), mode);
+    std::optional<kernels::ActivationForm> activations;
+    if (json["f32"].get<bool>()) activations = kernels::ActivationForm::f32;
+    const auto model = open_model(json["model"].get<std::string>(), mode, activations);
     std::ofstream file(list.string() + ".answers", std::ios::binary);
     for (const Json& question : json["questions"])
       write_finding(file, look_up(*model, json["folder"].get<std::string>(), question_from(question)));

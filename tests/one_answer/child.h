@@ -30,9 +30,10 @@ struct Finding {
 // What the cold tier keeps in `folder` for `kv`; the same words in both processes.
 Finding look_up(const models::ModelBundle& model, const std::filesystem::path& folder, const Question& question);
 
-// Starts this program anew for all `questions`. A child that fails is a failure of the test.
-std::vector<Finding> ask_another_process(const std::filesystem::path& model, NumericMode mode,
-                                         const std::filesystem::path& folder, const std::vector<Question>& questions);
+// Starts this program anew for all `questions` and opens a model as `model` was. A child that fails is a failure of the
+// test.
+std::vector<Finding> ask_another_process(const models::ModelBundle& model, const std::filesystem::path& folder,
+                                         const std::vector<Question>& questions);
 
 // main() of the child: argv[2] is its list of questions. Returns the exit code.
 int answer_questions(const std::filesystem::path& list);

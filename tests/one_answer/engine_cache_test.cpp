@@ -55,6 +55,7 @@ struct Setting {
   std::string kv = "dense";
   int start = 0;
   NumericMode mode = NumericMode::native;
+  std::optional<kernels::ActivationForm> activations = {};
 };
 
 models::ModelOptions options_for(const std::filesystem::path& file, const Setting& setting = {}) {
@@ -62,6 +63,7 @@ models::ModelOptions options_for(const std::filesystem::path& file, const Settin
   options.path = file;
   options.id = file.filename().string();
   options.mode = setting.mode;
+  options.activations = setting.activations;
   options.threads = 1;
   options.kv = cache::parse_kv_policy(setting.kv);
   options.kv.start = setting.start;
@@ -197,6 +199,12 @@ TEST_F(EngineCache, OnlyAnEqualModelAndPolicyFindsWhatIsOnDisk) {
   EXPECT_EQ(found_by(full_, {"dense"}), 0);
   EXPECT_EQ(found_by(full_, {"dense:f16"}), 0);
   EXPECT_EQ(found_by(full_, {"dense", 0, NumericMode::reference}), 0);
+  Setting with_f32 = setting, with_int8 = setting;
+  with_f32.activations = kernels::ActivationForm::f32;
+  with_int8.activations = kernels::ActivationForm::int8;
+  EXPECT_EQ(found_by(full_, with_f32), 0);
+  EXPECT_EQ(found_by(full_, with_f32), 299);
+  EXPECT_EQ(found_by(full_, with_int8), 299) << "what the first had without a word";
   EXPECT_EQ(found_by(sliding_, setting), 0);
   const std::filesystem::path copy = folder_ / "copy.gguf";
   std::filesystem::copy_file(full_, copy);
@@ -338,6 +346,32 @@ TEST_F(EngineCache, ReferenceFindsOnlyItsOwnChunkPlan) {
     const Answer three = ask(engine, other);
     EXPECT_EQ(three.cached, 2048);
     EXPECT_EQ(three, fresh(full_, other, setting));
+  }
+}
+
+// A prompt that is the beginning of another is computed in another last chunk, whichever comes first and wherever it was
+// kept.
+TEST_F(EngineCache, ReferenceFindsNoBeginningOfALongerPrompt) {
+  const std::pair<std::filesystem::path, Setting> kCases[] = {
+      {full_, {"dense", 0, NumericMode::reference}},
+      {full_, {"affine:4:64", 30, NumericMode::reference}},
+      {sliding_, {"dense", 0, NumericMode::reference}}};
+  for (const auto& [file, setting] : kCases) {
+    SCOPED_TRACE(file.filename().string() + " " + setting.kv);
+    decode::Engine engine(options_for(file, setting), Log(), cached(folder_ / "plans"));
+    for (const std::size_t count : {300u, 200u, 65u, 250u, 64u}) {
+      SCOPED_TRACE(count);
+      const std::vector<int> prompt = first(prompt_, count);
+      const Answer wanted = fresh(file, prompt, setting);
+      const Answer one = ask(engine, prompt);
+      EXPECT_EQ(one.cached, 0);
+      EXPECT_EQ(one, wanted);
+    }
+    for (const std::size_t count : {64u, 300u, 65u, 200u}) {
+      const Answer again = ask(engine, first(prompt_, count));
+      EXPECT_EQ(again.cached, static_cast<int>(count) - 1);
+      EXPECT_EQ(again, fresh(file, first(prompt_, count), setting)) << count;
+    }
   }
 }
 

@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <iostream>
 #include <numeric>
 
 #include "cache/prefix_cache.h"
 #include "one_answer/child.h"
 #include "one_answer/forward.h"
+#include "one_answer/tiny_affine.h"
 #include "one_answer/tiny_gguf.h"
 
 namespace godwit::one_answer {
@@ -47,15 +49,26 @@ std::vector<Policy> policies_of(const std::string& group) {
   return policies;
 }
 
-class OneAnswer : public testing::TestWithParam<std::tuple<std::string, bool>> {
+// Q8_0 matrices in a GGUF file, in full attention or with sliding layers, or affine ones in a checkpoint of safetensors;
+// the first and the last also with f32 activations.
+enum class Files { full, sliding, affine, full_f32, affine_f32 };
+
+class OneAnswer : public testing::TestWithParam<std::tuple<std::string, Files>> {
  protected:
   OneAnswer() : random_(kSeed), tokens_(random_tokens(kTokens, 7)), others_(random_tokens(kTokens, 8)) {
-    const auto& [group, slides] = GetParam();
+    const auto& [group, files] = GetParam();
     policies_ = policies_of(group);
-    if (slides) std::erase_if(policies_, [](const Policy& policy) { return !policy.slides(); });
-    slides_ = slides;
-    write_model(folder_ / "model.gguf", slides);
-    model_ = open_model(folder_ / "model.gguf", NumericMode::native);
+    slides_ = files == Files::sliding;
+    if (slides_) std::erase_if(policies_, [](const Policy& policy) { return !policy.slides(); });
+    const bool is_affine = files == Files::affine || files == Files::affine_f32;
+    file_ = folder_ / (is_affine ? "model" : "model.gguf");
+    if (is_affine)
+      write_affine_model(file_);
+    else
+      write_model(file_, slides_);
+    const bool is_f32 = files == Files::full_f32 || files == Files::affine_f32;
+    model_ = open_model(file_, NumericMode::native,
+                        is_f32 ? kernels::ActivationForm::f32 : kernels::ActivationForm::int8);
     std::cout << "seed " << kSeed << "\n";
   }
 
@@ -91,6 +104,7 @@ class OneAnswer : public testing::TestWithParam<std::tuple<std::string, bool>> {
   }
 
   Folder folder_;
+  std::filesystem::path file_;
   std::mt19937 random_;
   std::vector<int> tokens_, others_;
   std::vector<Policy> policies_;
@@ -242,7 +256,7 @@ TEST_P(OneAnswer, DoesNotDependOnTheDiskOfAnotherProcess) {
     }
   });
   const auto findings =
-      ask_another_process(folder_ / "model.gguf", NumericMode::native, folder_ / "cold", questions);
+      ask_another_process(*model_, folder_ / "cold", questions);
   for (std::size_t i = 0; i < questions.size(); ++i) {
     SCOPED_TRACE(questions[i].kv + " start " + std::to_string(questions[i].start) + " of " +
                  std::to_string(questions[i].length));
@@ -264,7 +278,7 @@ TEST_P(OneAnswer, DoesNotDependOnTheDiskOfAnotherProcess) {
 }
 
 std::string name_of(const testing::TestParamInfo<OneAnswer::ParamType>& info) {
-  std::string name = std::get<0>(info.param) + (std::get<1>(info.param) ? "_sliding" : "_full");
+  std::string name = std::get<0>(info.param) + std::array{"_full", "_sliding", "_affine", "_full_f32", "_affine_f32"}[static_cast<std::size_t>(std::get<1>(info.param))];
   std::ranges::replace(name, '-', '_');
   return name;
 }
@@ -273,13 +287,36 @@ INSTANTIATE_TEST_SUITE_P(Full, OneAnswer,
                          testing::Combine(testing::Values("dense", "affine-2", "affine-3", "affine-4", "affine-5",
                                                           "affine-6", "affine-8", "turbo-2", "turbo-4", "turbo-5",
                                                           "turbo-8", "parity-2", "parity-4", "parity-5", "parity-8"),
-                                          testing::Values(false)),
+                                          testing::Values(Files::full)),
                          name_of);
 INSTANTIATE_TEST_SUITE_P(Sliding, OneAnswer,
                          testing::Combine(testing::Values("dense", "affine-2", "affine-3", "affine-4", "affine-5",
                                                           "affine-6", "affine-8"),
-                                          testing::Values(true)),
+                                          testing::Values(Files::sliding)),
                          name_of);
+INSTANTIATE_TEST_SUITE_P(Affine, OneAnswer,
+                         testing::Combine(testing::Values("dense", "affine-4", "turbo-4"), testing::Values(Files::affine)),
+                         name_of);
+
+INSTANTIATE_TEST_SUITE_P(F32Activations, OneAnswer,
+                         testing::Combine(testing::Values("dense", "affine-4", "turbo-4"),
+                                          testing::Values(Files::full_f32, Files::affine_f32)),
+                         name_of);
+
+// The comparison would see activations that are not what was asked for.
+TEST(OneAnswerSettings, EveryFormOfActivationsHasBitsOfItsOwn) {
+  const Folder folder;
+  write_model(folder / "model.gguf", /*slides=*/false);
+  const std::vector<int> tokens = random_tokens(kTokens, 7);
+  const auto logits = [&](std::optional<kernels::ActivationForm> activations) {
+    const auto model = open_model(folder / "model.gguf", NumericMode::native, activations);
+    cache::Row row = model->store->create();
+    return feed_whole(*model, *model->store, row, tokens);
+  };
+  const Logits unsaid = logits(std::nullopt);
+  EXPECT_TRUE(same_bits(logits(kernels::ActivationForm::int8), unsaid));
+  EXPECT_FALSE(same_bits(logits(kernels::ActivationForm::f32), unsaid));
+}
 
 // The comparison would see a codec that is not there, or is another.
 TEST(OneAnswerSettings, EveryPolicyHasBitsOfItsOwn) {

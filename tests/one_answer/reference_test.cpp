@@ -89,7 +89,7 @@ TEST_P(SamePlan, AHitOnTheDiskOfAnotherProcessToo) {
   for (const int at : {60, 110, 113, 140, 149})
     questions.push_back({GetParam().kv, GetParam().start, tokens_, at + 1, kPlan});
   const auto findings =
-      ask_another_process(folder_ / "model.gguf", NumericMode::reference, folder_ / "cold", questions);
+      ask_another_process(*model_, folder_ / "cold", questions);
   for (std::size_t i = 0; i < questions.size(); ++i) {
     SCOPED_TRACE(questions[i].length);
     const auto at = static_cast<std::size_t>(findings[i].position);

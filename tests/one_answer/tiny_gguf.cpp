@@ -78,11 +78,13 @@ void write_model(const std::filesystem::path& path, bool slides, unsigned seed) 
   checkpoint::write_file(path, file.bytes());
 }
 
-std::unique_ptr<models::ModelBundle> open_model(const std::filesystem::path& file, NumericMode mode) {
+std::unique_ptr<models::ModelBundle> open_model(const std::filesystem::path& file, NumericMode mode,
+                                                std::optional<kernels::ActivationForm> activations) {
   models::ModelOptions options;
   options.path = file;
   options.id = file.filename().string();
   options.mode = mode;
+  options.activations = activations;
   options.threads = 1;  // another number changes no bit (native_test of the oracle suite), only time
   return models::ModelBundle::open(options, Log());
 }

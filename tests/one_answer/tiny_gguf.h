@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,8 @@ inline constexpr int kWindow = 40;  // of every second layer of the sliding mode
 // Another `seed` is another model of the same shapes.
 void write_model(const std::filesystem::path& file, bool slides, unsigned seed = 1);
 
-std::unique_ptr<models::ModelBundle> open_model(const std::filesystem::path& file, NumericMode mode);
+std::unique_ptr<models::ModelBundle> open_model(const std::filesystem::path& file, NumericMode mode,
+                                                std::optional<kernels::ActivationForm> activations = {});
 
 std::vector<int> random_tokens(std::size_t count, unsigned seed);
 

@@ -6,18 +6,17 @@ import numpy as np
 from mlx_lm.generate import generate_step
 from mlx_lm.models.cache import make_prompt_cache
 
-PROMPT = 21  # longer than every window here (8)
-GREEDY_TOKENS = 32
-# Name -> tokens per forward. One cache lives through each plan, so the plans reach a ring that grows, one left oversize
+# Tokens of the longest forward -> name -> tokens per forward. One cache lives through each plan, so the plans reach a ring that grows, one left oversize
 # by a block, one that wrapped, and a block that arrives after the wrap.
-PLANS = {
-    "whole": [PROMPT],
-    "steps": [PROMPT] + [1] * 12,
-    "split": [9, 12] + [1] * 5,
-    "stepwise": [1] * 33,
-    "turns": [PROMPT] + [1] * 6 + [5] + [1] * 3,
-    "short_first": [3, 4, 6, 2] + [1] * 8,
-}
+def plans(prompt: int) -> dict[str, list[int]]:
+    return {
+        "whole": [prompt],
+        "steps": [prompt] + [1] * 12,
+        "split": [9, prompt - 9] + [1] * 5,
+        "stepwise": [1] * max(33, prompt),
+        "turns": [prompt] + [1] * 6 + [5] + [1] * 3,
+        "short_first": [3, 4, 6, 2] + [1] * 8,
+    }
 
 
 class Degenerate(Exception):
@@ -45,19 +44,18 @@ def greedy(model: nn.Module, prompt: list[int], count: int) -> list[int]:
     return [int(token) for token, _ in generate_step(mx.array(prompt), model, max_tokens=count)]
 
 
-def expect(
-    model: nn.Module, vocabulary: int, rng: np.random.Generator, greedy_prompt: int = PROMPT, greedy_tokens: int = GREEDY_TOKENS
-) -> tuple[dict, dict]:
-    """Tensors (plan name -> logits) and the description that the C++ side reads."""
-    tokens = token_sequence(max(sum(spans) for spans in PLANS.values()), vocabulary, rng)
-    tensors = {name: plan_logits(model, tokens, spans) for name, spans in PLANS.items()}
+def expect(model: nn.Module, vocabulary: int, rng: np.random.Generator, case) -> tuple[dict, dict]:
+    """Tensors (plan name -> logits) and the description that the C++ side reads. `case`: a Case or GgufCase."""
+    chosen = plans(case.prompt)
+    tokens = token_sequence(max(sum(spans) for spans in chosen.values()), vocabulary, rng)
+    tensors = {name: plan_logits(model, tokens, spans) for name, spans in chosen.items()}
     mx.eval(tensors)
-    prompt = token_sequence(greedy_prompt, vocabulary, rng)
+    prompt = token_sequence(case.greedy_prompt, vocabulary, rng)
     description = {
         "tokens": tokens,
-        "plans": PLANS,
+        "plans": chosen,
         "greedy_prompt": prompt,
-        "greedy_tokens": greedy(model, prompt, greedy_tokens),
+        "greedy_tokens": greedy(model, prompt, case.greedy_tokens),
     }
     _check_alive(tensors, description)
     return tensors, description

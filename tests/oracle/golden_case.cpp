@@ -23,6 +23,8 @@ GoldenCase read_case(const fs::path& folder) {
   GoldenCase result;
   result.name = json.at("name").get<std::string>();
   result.model = folder / json.at("model").get<std::string>();
+  for (const Json& twin : json.value("twins", Json::array()))
+    result.twins.push_back(folder / twin.get<std::string>());
   result.tokens = json.at("tokens").get<std::vector<int>>();
   for (const auto& [name, spans] : json.at("plans").items()) {
     result.plans.push_back(
@@ -36,21 +38,18 @@ GoldenCase read_case(const fs::path& folder) {
 Manifest read_manifest(const fs::path& folder) {
   const Json json = read_json_file(folder / "manifest.json");
   return {json.at("versions").at("mlx").get<std::string>(), json.at("cases").get<std::vector<std::string>>(),
-          json.at("groups")};
+          json.value("groups", Json::object())};
 }
 
 std::vector<GoldenCase> read_group(const fs::path& folder, const std::string& group) {
   const Manifest manifest = read_manifest(folder);
   std::vector<GoldenCase> result;
   for (const std::string& name : manifest.cases) {
-    if (read_json_file(folder / name / "case.json").at("group") == group)
-      result.push_back(read_case(folder / name));
+    if (read_json_file(folder / name / "case.json").at("group") == group) result.push_back(read_case(folder / name));
   }
   const std::size_t wanted = manifest.groups.value(group, std::size_t{0});
-  if (result.empty() || result.size() != wanted) {
-    fail(ErrorCode::not_found, "golden", "group {}: {} cases found, the manifest counts {}", group,
-         result.size(), wanted);
-  }
+  if (result.empty() || result.size() != wanted)
+    fail(ErrorCode::not_found, "golden", "group {}: {} cases found, the manifest counts {}", group, result.size(), wanted);
   return result;
 }
 

@@ -20,7 +20,8 @@ struct Plan {
 
 struct GoldenCase {
   std::string name;
-  std::filesystem::path model;  // a checkpoint folder or a .gguf file
+  std::filesystem::path model;               // a checkpoint folder or a .gguf file
+  std::vector<std::filesystem::path> twins;  // other files of the same model: the same logits are expected
   std::vector<int> tokens;
   std::vector<Plan> plans;
   std::vector<int> greedy_prompt;
@@ -36,7 +37,7 @@ mx::array read_expected(const std::filesystem::path& file, const std::string& na
 struct Manifest {
   std::string mlx_version;
   std::vector<std::string> cases;
-  Json groups;  // group name -> number of cases
+  Json groups = Json::object();  // group name -> number of cases, where the oracle groups them
 };
 
 Manifest read_manifest(const std::filesystem::path& folder);

@@ -13,6 +13,8 @@ std::unique_ptr<models::ModelBundle> open_native(const std::filesystem::path& mo
   options.mode = NumericMode::native;
   options.threads = setting.threads;
   options.level = setting.level;
+  options.quantize_on_load = setting.quantize_on_load;
+  options.activations = setting.activations;
   return models::ModelBundle::open(options, Log());
 }
 

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,6 +16,8 @@ namespace godwit::oracle {
 struct NativeSetting {
   int threads = 2;
   kernels::Level level = kernels::best_level();
+  std::optional<kernels::BlockFormat> quantize_on_load = {};
+  std::optional<kernels::ActivationForm> activations = {};
 };
 
 // Throws when native mode cannot serve the file.

@@ -1,62 +1,95 @@
-// Tiny random checkpoints and GGUF files: every family, element type and weight format against mlx-lm, bit
-// for bit. tests/oracle/cases.py and gguf_cases.py say what the cases are; one group is one ctest case.
+// The tiny random checkpoints and GGUF files of one family against mlx-lm, bit for bit: golden_test FOLDER,
+// where FOLDER is what make_goldens.py wrote. families/<family>.py says what the cases are.
 #include <gtest/gtest.h>
 #include <mlx/version.h>
 
-#include <set>
+#include <iostream>
 
 #include "oracle/golden_case.h"
 #include "oracle/golden_run.h"
+#include "support/hang_report.h"
 
 namespace godwit::oracle {
 namespace {
 
-constexpr const char* kGroups[] = {
-    "llama_dense",       "llama_q4",       "llama_q8",       "llama_mixed",       "llama_inferred",
-    "llama_mxfp4",       "llama_nvfp4",    "llama_gguf",     "qwen2_dense",       "qwen2_q4",
-    "qwen2_q8",          "qwen2_mixed",    "qwen2_gguf",     "qwen3_dense",       "qwen3_q4",
-    "qwen3_q8",          "qwen3_mixed",    "qwen3_mxfp4",    "qwen3_mxfp8",       "qwen3_gguf",
-    "gemma3_text_dense", "gemma3_text_q4", "gemma3_text_q8", "gemma3_text_mixed", "gemma3_text_mxfp4",
-    "gemma3_text_gguf",
-};
-
-class TinyModels : public testing::TestWithParam<const char*> {};
-
-TEST_P(TinyModels, LogitsOfEveryForwardPlanEqualThoseOfMlxLmBitForBit) {
-  for (const GoldenCase& golden : read_group(GODWIT_GOLDEN_FOLDER, GetParam())) {
-    SCOPED_TRACE(golden.name);
-    const auto model = open_reference(golden.model);
+class LogitsOfEveryPlan : public testing::Test {
+ public:
+  explicit LogitsOfEveryPlan(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  void TestBody() override {
+    const GoldenCase golden = read_case(folder_);
     ASSERT_FALSE(golden.plans.empty());
+    compare(golden, golden.model);
+    for (const std::filesystem::path& twin : golden.twins) compare(golden, twin);
+  }
+
+ private:
+  static void compare(const GoldenCase& golden, const std::filesystem::path& file) {
+    SCOPED_TRACE(file);
+    const auto model = open_reference(file);
     for (const Plan& plan : golden.plans) {
       SCOPED_TRACE(plan.name);
       EXPECT_TRUE(same_bits(run_plan(*model, golden.tokens, plan.spans), plan.logits));
     }
   }
-}
 
-TEST_P(TinyModels, GreedyTokensEqualThoseOfMlxLm) {
-  for (const GoldenCase& golden : read_group(GODWIT_GOLDEN_FOLDER, GetParam())) {
-    SCOPED_TRACE(golden.name);
+  std::filesystem::path folder_;
+};
+
+class GreedyTokens : public testing::Test {
+ public:
+  explicit GreedyTokens(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  void TestBody() override {
+    const GoldenCase golden = read_case(folder_);
     ASSERT_GE(golden.greedy_tokens.size(), 12u);
     const int count = static_cast<int>(golden.greedy_tokens.size());
     EXPECT_EQ(greedy(golden.model, golden.greedy_prompt, count).tokens, golden.greedy_tokens);
   }
-}
 
-INSTANTIATE_TEST_SUITE_P(Golden, TinyModels, testing::ValuesIn(kGroups),
-                         [](const auto& instance) { return std::string(instance.param); });
-
-TEST(GoldenManifest, EveryGroupThatTheOracleMadeHasATest) {
-  const Manifest manifest = read_manifest(GODWIT_GOLDEN_FOLDER);
-  std::set<std::string> made;
-  for (const auto& [group, count] : manifest.groups.items()) made.insert(group);
-  EXPECT_EQ(made, std::set<std::string>(std::begin(kGroups), std::end(kGroups)));
-}
+ private:
+  std::filesystem::path folder_;
+};
 
 // Another MLX rounds differently: equal bits are promised for the same release only.
-TEST(GoldenManifest, TheOracleComputedWithTheMlxReleaseThatWeLink) {
-  EXPECT_EQ(read_manifest(GODWIT_GOLDEN_FOLDER).mlx_version, mx::version());
+class OracleRelease : public testing::Test {
+ public:
+  explicit OracleRelease(std::string version) : version_(std::move(version)) {}
+  void TestBody() override { EXPECT_EQ(version_, mx::version()); }
+
+ private:
+  std::string version_;
+};
+
+template <typename Case, typename... Arguments>
+void add(const char* suite, const std::string& name, Arguments... arguments) {
+  testing::RegisterTest(suite, name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
+                        [=]() -> testing::Test* { return new Case(arguments...); });
+}
+
+void add_cases(const std::filesystem::path& folder) {
+  const Manifest manifest = read_manifest(folder);
+  add<OracleRelease>("Oracle", "ComputedWithTheMlxReleaseThatWeLink", manifest.mlx_version);
+  for (const std::string& name : manifest.cases) {
+    add<LogitsOfEveryPlan>("Logits", name, folder / name);
+    add<GreedyTokens>("Greedy", name, folder / name);
+  }
+  if (manifest.cases.empty()) throw std::runtime_error("the manifest lists no case");
 }
 
 }  // namespace
 }  // namespace godwit::oracle
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  if (argc != 2) {
+    std::cerr << "usage: golden_test FOLDER\n";
+    return 2;
+  }
+  try {
+    godwit::oracle::add_cases(argv[1]);
+  } catch (const std::exception& error) {
+    std::cerr << argv[1] << ": " << error.what() << "\n";
+    return 1;
+  }
+  godwit::testing_support::report_hangs();
+  return RUN_ALL_TESTS();
+}

@@ -3,7 +3,9 @@
 usage: real_models_test.py PROGRAM MODEL (the model was fetched with ./dev setup MODEL; a missing one is a failure)
 """
 import json
+import os
 import pathlib
+import resource
 import subprocess
 import sys
 import tempfile
@@ -56,6 +58,29 @@ class RealModel(unittest.TestCase):
         question = QUESTIONS[MODEL]["native"][0][0]
         first, second = (generate("native", question, "--seed", seed)["tokens"] for seed in ("7", "8"))
         self.assertEqual(first, second)
+
+
+class StateBench(unittest.TestCase):
+    def bench(self, *flags, **options):
+        command = [PROGRAM, "bench", "-m", MODEL, "--state", "--repeats", "1", *flags]
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"TMPDIR": folder}, **options)
+            self.assertEqual(os.listdir(folder), [], "what it wrote is gone again")
+        self.assertEqual(done.returncode, 1, done.stdout)
+        return done.stderr
+
+    def test_a_context_that_is_too_short_is_an_error(self):
+        self.assertIn("maximum context length is 8000 tokens", self.bench("--ctx", "8000"))
+
+    def test_a_prefix_that_does_not_come_back_is_an_error(self):
+        # Room for the index and for no record. Python ignores the signal of a file that grows too large; the child does, too.
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))  # noqa: E731
+        error = self.bench(preexec_fn=limit, restore_signals=False)
+        self.assertIn("0 tokens came back from disk, not 2048", error)
+
+
+if MODEL != "smollm2":
+    del StateBench  # one model is enough, and this one is small
 
 
 TEXT = """The river rises in the hills above the town and turns north at the old mill. In spring the meadows on both banks

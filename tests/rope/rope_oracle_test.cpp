@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "base/mx_ops.h"
-#include "models/decoder.h"
+#include "models/dense.h"
 
 namespace godwit {
 namespace {
@@ -16,7 +16,7 @@ const std::filesystem::path kFolder = GODWIT_ROPE_FOLDER;
 
 mx::array rotated(const Json& entry, const mx::array& x) {
   const checkpoint::Config config = checkpoint::parse_config(entry.at("config"), std::nullopt, "config.json");
-  const nn::Rope rope(models::rope_options(config));
+  const nn::Rope rope(models::dense_rope(config));
   const int offset = entry.at("offset").get<int>(), tokens = x.shape(1);
   const mx::array packed = rope(mx::swapaxes(x, 0, 1), {&offset, 1}, {&tokens, 1});
   return mx::contiguous(mx::swapaxes(packed, 0, 1));

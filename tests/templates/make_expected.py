@@ -52,7 +52,7 @@ def fetch(requirements):
         path.unlink(missing_ok=True)
         pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", "--no-deps"]
         subprocess.run(
-            [*pip, "--no-binary", ":all:", "--require-hashes", "-r", requirements, "-d", folder], check=True
+            [*pip, "--no-binary", name, "--require-hashes", "-r", requirements, "-d", folder], check=True
         )
     if not is_pinned():
         sys.exit(f"{path} is missing or has another hash")

@@ -17,6 +17,9 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalize
 
 import corpus
 
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "embed"))
+import bert_gguf  # noqa: E402
+
 CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 TAIL = r"|\s*[\r\n]+|\s+(?!\S)|\s+"
 UPPER, LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
@@ -175,6 +178,9 @@ def sentencepiece_suite(name, rng, texts, model, bos, eos, **options):
     parsed = sentencepiece_model_pb2.ModelProto.FromString(proto)
     size = len(parsed.pieces)
     sequences = [[rng.randrange(3, size) for _ in range(rng.randint(1, 12))] for _ in range(60)]
+    # A space that comes first as a byte: this library keeps it, transformers and llama.cpp take it for the one in front of
+    # every text. We do as they do, and no tokenizer writes such a text.
+    sequences = [ids for ids in sequences if parsed.pieces[ids[0]].piece != "<0x20>"]
     gguf = {
         "model": model,
         "tokens": [p.piece for p in parsed.pieces],
@@ -245,6 +251,47 @@ def unigram_suite(rng, texts):
     }
 
 
+# What BERT's own splitting of text turns on: limits of a word, marks, letters that change, blanks and controls of all kinds.
+WORD_PIECE_TEXTS = [
+    *("word" * 25 + tail for tail in ("", "s", "s and more")),
+    "\u00e9" * 100,
+    "\u00e9" * 101,
+    "[CLS] [SEP] [MASK] [UNK] [PAD] [unused5] a[SEP]b [cls]",
+    "Crème Brûlée, NAÏVE café; Ångström Ǆ İstanbul ıI ΣΑΣ straße ﬁ Ⅷ",
+    "機械学習は楽しい。한국어 \u4e00\u3400\U00020000\uf900 中a文",
+    "\u200b\u200d\u00ad\ufeff\ufffd\u0000\u001b a\u2028b\u3000c\u1680d\u0085e",
+    "$1,000.50 + 20% = #tag @name a_b ~x `y` ^z |w| <v> ¿qué? «so» … — ‘q’ \u3001\uff01",
+    "😀👍🏽 x👨‍👩‍👧‍👦y 🇩🇪",
+    "▁word ▁ ##piece # ## ###",
+]
+
+
+def word_piece_suite(name, tokenizer, texts):
+    """A BERT's tokenizer.json and what its GGUF twin holds. Texts come back changed, so only ids are compared."""
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    tokens, types = bert_gguf.vocabulary(tokenizer.to_str())
+    special = {"cls_id": "[CLS]", "separator_id": "[SEP]", "unknown_id": "[UNK]"}
+    gguf = {"model": "bert", "pre": "default", "tokens": tokens, "token_types": types}
+    gguf |= {key: tokenizer.token_to_id(text) for key, text in special.items()}
+    cases = cases_of(tokenizer, texts + WORD_PIECE_TEXTS)
+    return {"name": name, "json": tokenizer.to_str(), "gguf": gguf, "cases": cases, "decodings": []}
+
+
+def trained_word_piece_suite(texts, lowercase):
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    trainer = trainers.WordPieceTrainer(vocab_size=700, special_tokens=special, show_progress=False)
+    tokenizer.train_from_iterator(corpus.TRAINING + WORD_PIECE_TEXTS[3:], trainer)
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    suite = word_piece_suite("bert" if lowercase else "bert_cased", tokenizer, texts)
+    if not lowercase:
+        suite["gguf"]["lowercase"] = False
+    return suite
+
+
 def main():
     out = pathlib.Path(sys.argv[1])
     out.mkdir(parents=True, exist_ok=True)
@@ -265,6 +312,9 @@ def main():
         sentencepiece_suite("t5", rng, [t for t in plain if not STACKED.search(t)], "t5", False, True, model_type="unigram", vocab_size=400, bos_id=-1),
         gemma_style_suite(rng, texts),
         unigram_suite(rng, texts),
+        trained_word_piece_suite(texts, lowercase=True),
+        trained_word_piece_suite(texts, lowercase=False),
+        word_piece_suite("bert_minilm", Tokenizer.from_file(f"{os.environ['GODWIT_MINILM']}/tokenizer.json"), texts),
     ]
     for suite in suites:
         (out / f"{suite['name']}.json").write_text(json.dumps(suite, ensure_ascii=True))

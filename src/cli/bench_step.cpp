@@ -1,0 +1,100 @@
+#include "cli/bench_step.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "cli/bench_rows.h"
+#include "cli/bench_support.h"
+#include "cli/model_flags.h"
+#include "kernels/level.h"
+#include "kernels/read_bandwidth.h"
+
+namespace godwit::cli {
+namespace {
+
+double seconds_of(auto&& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// Bytes per second of all threads of the pool over memory that no cache holds.
+double read_rate(ThreadPool& pool, const AlignedBuffer& memory) {
+  const std::size_t share = memory.size() / static_cast<std::size_t>(pool.threads());
+  std::vector<std::uint64_t> sums(static_cast<std::size_t>(pool.threads()));
+  const double took = seconds_of([&] {
+    pool.run(pool.threads(), [&](int part) {
+      const auto at = static_cast<std::size_t>(part);
+      sums[at] = kernels::read_all(memory.data() + share * at, share);
+    });
+  });
+  std::uint64_t sum = 0;
+  for (const std::uint64_t part : sums) sum += part;
+  // The sum is of use to nobody; without this the read could be left out.
+  return static_cast<double>(share * sums.size()) / took + (sum == 1 ? 1e-9 : 0.0);
+}
+
+struct Round {
+  double step_s, outside_s;  // of one step; outside the nodes' own run()
+  std::map<std::string, double> node_s;
+};
+
+Round decode_round(const models::ModelBundle& model, const StepBenchOptions& options) {
+  std::vector<cache::Row> rows = prompted_rows(model, 1, options.prompt);
+  ops::StepProfile profile;
+  model.executor->profile_into(&profile);
+  const double took = seconds_of([&] {
+    for (int i = 0; i < options.generate; ++i) step_rows(model, rows, 1);
+  });
+  model.executor->profile_into(nullptr);
+  Round round{took / options.generate, took / options.generate, {}};
+  for (const auto& [name, seconds] : profile.seconds) {
+    round.node_s[name] = seconds / options.generate;
+    round.outside_s -= round.node_s[name];
+  }
+  return round;
+}
+
+}  // namespace
+
+Json bench_step(const models::ModelOptions& options, const StepBenchOptions& bench, const Log& log) {
+  const auto model = models::ModelBundle::open(options, log);
+  need_native(*model, "--step");
+  AlignedBuffer memory(std::size_t{256} << 20);
+  std::fill_n(memory.data(), memory.size(), std::byte{1});
+  decode_round(*model, bench);
+  std::vector<cache::Row> rows = prompted_rows(*model, 1, 1);
+  const std::int64_t before = model->runtime->weight_bytes;
+  step_rows(*model, rows, 1);
+  const double bytes = static_cast<double>(model->runtime->weight_bytes - before);
+  std::vector<double> steps, outside, rates, shares;
+  std::map<std::string, std::vector<double>> nodes;
+  for (int i = 0; i < bench.repeats; ++i) {
+    rates.push_back(read_rate(model->runtime->pool, memory));
+    const Round round = decode_round(*model, bench);
+    steps.push_back(round.step_s);
+    outside.push_back(round.outside_s / round.step_s);
+    shares.push_back(bytes / round.step_s / rates.back());
+    for (const auto& [name, seconds] : round.node_s) nodes[name].push_back(seconds * 1e6);
+  }
+  Json by_node = Json::object();
+  for (const auto& [name, microseconds] : nodes) by_node[name] = median(microseconds);
+  return {{"model", options.id},
+          {"math", name_of(model->mode)},
+          {"activations", activations_of(*model)},
+          {"level", kernels::level_name(options.level)},
+          {"threads", options.threads},
+          {"step_us", median(steps) * 1e6},
+          {"nodes_us", std::move(by_node)},
+          {"outside_share", median(outside)},
+          {"weight_bytes", bytes},
+          {"read_bytes_per_s", median(rates)},
+          {"read_share", median(shares)}};
+}
+
+}  // namespace godwit::cli
