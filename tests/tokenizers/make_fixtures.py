@@ -82,7 +82,6 @@ BYTE_LEVEL = {
         {},
     ),
 }
-STACKED = re.compile("[\\u0301\\u0302\\u0303\\u093f\\u0e34]")
 SPECIAL = ["<|bos|>", "<|im_start|>", "<|im_end|>"]
 USER_DEFINED = ["<tool_call>"]
 
@@ -171,11 +170,31 @@ def sentencepiece_cases(processor, texts, bos, eos):
     ]
 
 
+def normalised_alike(processor, charsmap, texts):
+    """The texts of which both libraries make the same characters, blanks aside.
+
+    A T5's rules map runs of characters. Google's library looks for the longest one at each place. That of Hugging Face takes
+    a whole cluster of fewer than six bytes for the first rule that begins it, and so drops or leaves the rest of a cluster (a
+    joiner behind a no-break space, a second mark on a letter). T5 models are served with the latter.
+    """
+    rules = normalizers.Precompiled(charsmap) if charsmap else None
+    blanks = re.compile("[ ▁]+")
+
+    def same(text):
+        theirs = rules.normalize_str(text) if rules else text
+        return blanks.sub("", theirs) == blanks.sub("", processor.normalize(text))
+
+    alike = [text for text in texts if same(text)]
+    assert len(alike) > len(texts) // 2, f"{len(texts) - len(alike)} of {len(texts)} texts left out"
+    return alike
+
+
 def sentencepiece_suite(name, rng, texts, model, bos, eos, **options):
     with tempfile.TemporaryDirectory() as folder:
         proto = train_sentencepiece(folder, **options)
     processor = sentencepiece.SentencePieceProcessor(model_proto=proto)
     parsed = sentencepiece_model_pb2.ModelProto.FromString(proto)
+    texts = normalised_alike(processor, parsed.normalizer_spec.precompiled_charsmap, texts)
     size = len(parsed.pieces)
     sequences = [[rng.randrange(3, size) for _ in range(rng.randint(1, 12))] for _ in range(60)]
     # A space that comes first as a byte: this library keeps it, transformers and llama.cpp take it for the one in front of
@@ -307,9 +326,7 @@ def main():
         sentencepiece_suite(
             "spm_no_prefix", rng, plain, "llama", True, False, model_type="bpe", vocab_size=700, add_dummy_prefix=False, **spm
         ),
-        # Stacked combining marks are left out: the normaliser of Hugging Face's library composes one cluster at a time,
-        # Google's all of them, and T5 models are served with the former.
-        sentencepiece_suite("t5", rng, [t for t in plain if not STACKED.search(t)], "t5", False, True, model_type="unigram", vocab_size=400, bos_id=-1),
+        sentencepiece_suite("t5", rng, plain, "t5", False, True, model_type="unigram", vocab_size=400, bos_id=-1),
         gemma_style_suite(rng, texts),
         unigram_suite(rng, texts),
         trained_word_piece_suite(texts, lowercase=True),
