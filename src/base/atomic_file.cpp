@@ -18,6 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kRandom = ".XXXXXX";
+constexpr int kMaxTries = 100;
 
 [[noreturn]] void fail_with(const std::string& path, std::string_view what) {
   fail(ErrorCode::io, "file", "{}: cannot {}: {}", path, what, std::strerror(errno));
@@ -30,10 +31,20 @@ bool is_abandoned(int descriptor) {
 
 }  // namespace
 
-AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)), temporary_(path_.string() + std::string(kRandom)) {
-  descriptor_ = ::mkstemp(temporary_.data());
-  if (descriptor_ < 0) fail_with(path_.string(), "make a file beside it");
-  ::flock(descriptor_, LOCK_EX | LOCK_NB);
+// The lock tells others that the writer lives. Somebody who reaps may be quicker than it; then the name is gone and another
+// is made.
+AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {
+  for (int tries = 0; tries < kMaxTries; ++tries) {
+    temporary_ = path_.string() + std::string(kRandom);
+    descriptor_ = ::mkstemp(temporary_.data());
+    if (descriptor_ < 0) fail_with(path_.string(), "make a file beside it");
+    struct stat info {};
+    while (::flock(descriptor_, LOCK_EX) != 0 && errno == EINTR) {
+    }
+    if (::fstat(descriptor_, &info) == 0 && info.st_nlink > 0) return;
+    ::close(std::exchange(descriptor_, -1));
+  }
+  fail(ErrorCode::io, "file", "{}: temporary files vanish", path_.string());
 }
 
 AtomicFile::~AtomicFile() {
@@ -53,10 +64,9 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 // On disk before it has its name: after a power cut a file of the right length would else hold zeros.
 void AtomicFile::commit() {
   if (::fsync(descriptor_) != 0) fail_with(temporary_, "write");
-  const int descriptor = std::exchange(descriptor_, -1);
-  if (::close(descriptor) != 0) fail_with(temporary_, "write");
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail_with(path_.string(), "put a file here");
   temporary_.clear();
+  ::close(std::exchange(descriptor_, -1));
 }
 
 void reap_unfinished(const fs::path& folder, const std::function<bool(std::string_view name)>& is_ours) {

@@ -1,6 +1,7 @@
 #include "cache/cold_folder.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,7 +10,6 @@
 #include <system_error>
 
 #include "base/error.h"
-#include "cache/cold_file.h"
 
 namespace godwit::cache {
 namespace fs = std::filesystem;
@@ -76,6 +76,13 @@ std::uint64_t ColdFolder::bytes_beside_records() const {
 }
 
 void ColdFolder::make_root() const { make(root_); }
+
+ColdDescriptor ColdFolder::lock() const {
+  ColdDescriptor folder(::open(root_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  while (folder.get() >= 0 && ::flock(folder.get(), LOCK_EX) != 0 && errno == EINTR) {
+  }
+  return folder;
+}
 
 void ColdFolder::make_folders(const ColdKey& key) const {
   make_root();

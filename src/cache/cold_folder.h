@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "base/log.h"
+#include "cache/cold_file.h"
 #include "cache/cold_record.h"
 
 namespace godwit::cache {
@@ -28,6 +29,9 @@ class ColdFolder {
   // Makes what is missing of the folders of a record. Throws Error{io}.
   void make_folders(const ColdKey& key) const;
   void make_root() const;
+  // Waits until no other process holds it; it ends with the descriptor. On a file system without locks, and where the
+  // folder is gone, it holds nobody back.
+  ColdDescriptor lock() const;
   // Makes a rename last. Errors are ignored: not every file system can.
   void sync(const ColdKey& key) const;
 

@@ -15,6 +15,7 @@ namespace godwit::cache {
 namespace {
 
 constexpr int kBusyMs = 5000;
+constexpr int kMaxTries = 8;  // to open a file that somebody deletes at the same time
 constexpr std::int64_t kApplication = 0x47574b56;  // "GWKV", in the header of the SQLite file
 
 // `used` counts uses instead of telling the time: clocks jump. The totals are kept by triggers, in the same
@@ -95,6 +96,8 @@ std::uint64_t size_of(Statement& statement, int column) {
 void make_private(const std::filesystem::path& file) {
   const int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (descriptor >= 0) ::close(descriptor);
+  if (descriptor < 0 && errno != EEXIST)
+    fail(ErrorCode::io, "cold", "{}: cannot make it: {}", file.string(), std::strerror(errno));
 }
 
 // Whether the header of the file asks for a write-ahead log, read before SQLite acts on it.
@@ -118,20 +121,30 @@ constexpr const char* kAny = "SELECT key, signature, parent, bytes FROM entries 
 void ColdIndex::Closer::operator()(sqlite3* db) const { sqlite3_close_v2(db); }
 
 ColdIndex::ColdIndex(const std::filesystem::path& file) : file_(file) {
-  make_private(file);
+  int tries = 1;
+  while (!open_file())
+    if (++tries > kMaxTries) fail(ErrorCode::io, "cold", "{}: vanishes again and again", file.string());
+  if (wants_log(db_.get())) fail(ErrorCode::corrupt_file, "cold", "index: has a write-ahead log");
+  sqlite3_busy_timeout(db_.get(), kBusyMs);
+  set_up();
+}
+
+bool ColdIndex::open_file() {
+  make_private(file_);
   struct stat info {};
-  if (::lstat(file.c_str(), &info) != 0)
-    fail(ErrorCode::io, "cold", "{}: cannot open: {}", file.string(), std::strerror(errno));
-  if (!S_ISREG(info.st_mode)) fail(ErrorCode::io, "cold", "{}: is not a regular file", file.string());
+  if (::lstat(file_.c_str(), &info) != 0) {
+    if (errno == ENOENT) return false;
+    fail(ErrorCode::io, "cold", "{}: cannot open: {}", file_.string(), std::strerror(errno));
+  }
+  if (!S_ISREG(info.st_mode)) fail(ErrorCode::io, "cold", "{}: is not a regular file", file_.string());
   device_ = static_cast<std::uint64_t>(info.st_dev);
   inode_ = static_cast<std::uint64_t>(info.st_ino);
   sqlite3* db = nullptr;
-  const int code = sqlite3_open_v2(file.c_str(), &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_FULLMUTEX, nullptr);
+  const int code = sqlite3_open_v2(file_.c_str(), &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_FULLMUTEX, nullptr);
   db_.reset(db);
-  if (code != SQLITE_OK) sql_failure(db, code);
-  if (wants_log(db)) fail(ErrorCode::corrupt_file, "cold", "index: has a write-ahead log");
-  sqlite3_busy_timeout(db, kBusyMs);
-  set_up();
+  if (code == SQLITE_OK) return true;
+  if (!is_still_named()) return false;
+  sql_failure(db, code);
 }
 
 void ColdIndex::set_up() {
@@ -233,6 +246,15 @@ bool ColdIndex::is_still_named() const {
   struct stat info {};
   return ::stat(file_.c_str(), &info) == 0 && static_cast<std::uint64_t>(info.st_dev) == device_ &&
          static_cast<std::uint64_t>(info.st_ino) == inode_;
+}
+
+bool ColdIndex::is_damaged(const std::filesystem::path& file) {
+  try {
+    ColdIndex index(file);
+    return false;
+  } catch (const Error& e) {
+    return e.code() == ErrorCode::corrupt_file;
+  }
 }
 
 void ColdIndex::erase(const std::filesystem::path& file) {

@@ -61,6 +61,8 @@ class ColdIndex {
 
   // False once the file was deleted or replaced: what is written here, nobody will read.
   bool is_still_named() const;
+  // Whether opening it finds damage (Error{corrupt_file}).
+  static bool is_damaged(const std::filesystem::path& file);
   // Deletes the index with its companions.
   static void erase(const std::filesystem::path& file);
 
@@ -69,6 +71,7 @@ class ColdIndex {
     void operator()(sqlite3* db) const;
   };
   void run(const char* sql);
+  bool open_file();  // false when somebody deleted it meanwhile
   void set_up();
 
   std::filesystem::path file_;

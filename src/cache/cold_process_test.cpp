@@ -1,7 +1,9 @@
 // The cold tier with several processes: killed ones, living ones, and two at once.
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <csignal>
+#include <optional>
 
 #include "cache/cold_test_support.h"
 #include "cache/cold_tier.h"
@@ -24,6 +26,12 @@ int wait_for(pid_t child) {
   int status = 0;
   EXPECT_EQ(::waitpid(child, &status, 0), child);
   return status;
+}
+
+ino_t inode_of(const fs::path& file) {
+  struct stat info {};
+  EXPECT_EQ(::stat(file.c_str(), &info), 0);
+  return info.st_ino;
 }
 
 std::size_t temps_below(const fs::path& folder) {
@@ -158,6 +166,35 @@ TEST(ColdProcess, TwoThatStartAtOnceAgreeOnAnIndex) {
     for (int i = 0; i < 10; ++i) EXPECT_TRUE(holds(tier, test_record(i))) << round << " " << i;
     EXPECT_EQ(tier.stats().entries, 10u) << round;
   }
+}
+
+// One finds garbage; before it can delete that, the other has done so and writes to a new index.
+TEST(ColdProcess, AnIndexThatAnotherMadeMeanwhileStays) {
+  const TestFolder folder("two_repair");
+  const fs::path index = folder.cache() / "index.v1.sqlite";
+  write_bytes(index, std::string(5000, 'x'));
+  std::optional<ColdTier> other;
+  ino_t inode = 0;
+  const Log log([&](LogLevel level, std::string_view text) {
+    if (level < LogLevel::warning || other) return;
+    EXPECT_NE(text.find("the index is made again"), std::string_view::npos) << text;
+    other.emplace(test_options(folder.cache()), Log());
+    other->put(test_record(1));
+    other->flush();
+    inode = inode_of(index);
+  });
+  {
+    ColdTier tier(test_options(folder.cache()), log);
+    tier.put(test_record(2));
+    tier.flush();
+    EXPECT_EQ(tier.stats().entries, 2u);
+    EXPECT_EQ(tier.stats().failed, 0u);
+  }
+  ASSERT_TRUE(other);
+  EXPECT_EQ(inode_of(index), inode);
+  other->put(test_record(3));
+  other->flush();
+  EXPECT_EQ(other->stats().entries, 3u);
 }
 
 }  // namespace

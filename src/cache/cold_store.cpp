@@ -12,6 +12,7 @@ namespace godwit::cache {
 namespace {
 
 constexpr std::chrono::minutes kQuiet{10};
+constexpr int kMaxDeletions = 8;  // of the index during one piece of work, before it is given up
 
 ColdHash hash_of(std::string_view text) {
   ColdHasher hash;
@@ -55,19 +56,19 @@ std::uint64_t ColdStore::room() const { return cap_bytes_ - std::min(cap_bytes_,
 
 template <typename Work>
 bool ColdStore::guarded(Work work) {
-  for (const bool is_last : {false, true}) {
+  bool was_damaged = false;
+  for (int deletions = 0;;) {
     try {
       if (!index_ || !index_->is_still_named()) open_index();
       work();
       count();
       return true;
     } catch (const Error& e) {
-      if (!is_last && index_ && !index_->is_still_named()) continue;  // somebody deleted it meanwhile
-      if (e.code() == ErrorCode::corrupt_file && !is_last) {
+      if (index_ && !index_->is_still_named() && ++deletions <= kMaxDeletions) continue;
+      if (e.code() == ErrorCode::corrupt_file && !was_damaged) {
         log_.warning("prompt cache on disk: {}; the index is made again", e.what());
-        index_.reset();
-        ++counters_.losses;
-        ColdIndex::erase(folder_.index());
+        was_damaged = true;
+        erase_damaged_index();
         continue;
       }
       warn("failure", e.what());
@@ -76,7 +77,6 @@ bool ColdStore::guarded(Work work) {
     }
     return false;
   }
-  return false;
 }
 
 void ColdStore::open_index() {
@@ -85,6 +85,15 @@ void ColdStore::open_index() {
   folder_.make_root();
   index_.emplace(folder_.index());
   reconcile();
+}
+
+// Another process may have found the same damage, made the index again and written to it: under the lock only what is
+// damaged at a second look is erased. An index that is open here is that if it still has its name.
+void ColdStore::erase_damaged_index() {
+  const ColdDescriptor lock = folder_.lock();
+  if (index_ ? index_->is_still_named() : ColdIndex::is_damaged(folder_.index())) ColdIndex::erase(folder_.index());
+  index_.reset();
+  ++counters_.losses;
 }
 
 void ColdStore::start() {

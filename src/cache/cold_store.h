@@ -41,11 +41,13 @@ class ColdStore {
   // What lies under the name of a record that is to be stored.
   enum class Found { nothing, all, foreign };
 
-  // Runs `work`; an index found damaged or deleted is made again and `work` tried once more.
+  // Runs `work`; an index found damaged is made again and `work` tried once more, and so it is, a few times, when somebody
+  // deletes the index meanwhile.
   template <typename Work>
   bool guarded(Work work);
   void warn(const char* kind, std::string_view what);
   void open_index();
+  void erase_damaged_index();
   void reconcile();
   std::vector<std::pair<std::int64_t, ColdRow>> strangers(const std::vector<ColdKey>& known,
                                                           std::vector<ColdKey>& seen);

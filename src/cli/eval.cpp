@@ -54,6 +54,7 @@ void add_logits(CLI::App& eval, CommandContext& context) {
 void add_eval(CLI::App& app, CommandContext& context) {
   CLI::App* verb = app.add_subcommand("eval", "Measure a model");
   add_logits(*verb, context);
+  add_eval_fidelity(*verb, context);
   add_eval_kl(*verb, context);
   add_eval_perplexity(*verb, context);
   verb->require_subcommand(1);

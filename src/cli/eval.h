@@ -13,6 +13,7 @@
 
 namespace godwit::cli {
 
+void add_eval_fidelity(CLI::App& eval, CommandContext& context);
 void add_eval_kl(CLI::App& eval, CommandContext& context);
 void add_eval_perplexity(CLI::App& eval, CommandContext& context);
 
@@ -29,8 +30,10 @@ struct EvalTextFlags {
   int window = 512;
   std::optional<int> most_windows, prefill;
 
-  // --data, --tokens, --window, --windows, --prefill. The object must outlive the parse.
-  void add_to(CLI::App& verb, const std::string& default_prefill);
+  // --data, --tokens, --window, --windows. The object must outlive the parse.
+  void add_to(CLI::App& verb);
+  // --prefill, too; the help says what it is by default.
+  void add_prefill_to(CLI::App& verb, const std::string& default_prefill);
   // Refuses what can be refused before a model is opened.
   void check() const;
   // A window never holds more than the model's context unless --window was given. Throws Error{invalid_argument} for a
@@ -51,9 +54,10 @@ struct EvalFlags {
   using Run = int (*)(const EvalFlags& flags, CommandContext& context);
   static void add(CLI::App& eval, CommandContext& context, const char* name, const char* description,
                   const char* default_prefill, Run run);
-  // The fields that all their JSON answers begin with.
-  Json header(const models::ModelBundle& model, const EvalText& text) const;
 };
+
+// The fields that the JSON answers of all of them begin with.
+Json eval_header(const ModelFlags& flags, const models::ModelBundle& model, const EvalText& text);
 
 // Refuses a policy that this run would never use: a measurement of it would say that it costs nothing.
 void require_encoding(const models::ModelBundle& model, const EvalText& text);

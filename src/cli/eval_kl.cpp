@@ -43,7 +43,7 @@ Comparison compare(decode::Engine& engine, const EvalText& text) {
 
 Json to_json(const EvalFlags& flags, const models::ModelBundle& model, const EvalText& text,
              const Comparison& found) {
-  Json answer = flags.header(model, text);
+  Json answer = eval_header(flags.model, model, text);
   answer["positions"] = found.divergence.positions();
   answer["mean_kl"] = found.divergence.mean();
   answer["max_kl"] = found.divergence.largest();

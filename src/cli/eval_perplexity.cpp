@@ -28,7 +28,7 @@ decode::Perplexity score(decode::Engine& engine, const EvalText& text) {
 
 Json to_json(const EvalFlags& flags, const models::ModelBundle& model, const EvalText& text,
              const decode::Perplexity& found) {
-  Json answer = flags.header(model, text);
+  Json answer = eval_header(flags.model, model, text);
   answer["positions"] = found.positions();
   answer["perplexity"] = found.value();
   answer["standard_error"] = found.standard_error();

@@ -29,7 +29,7 @@ TextTokens encode(const models::ModelBundle& model, const std::string& text) {
 
 }  // namespace
 
-void EvalTextFlags::add_to(CLI::App& verb, const std::string& default_prefill) {
+void EvalTextFlags::add_to(CLI::App& verb) {
   CLI::Option* file = verb.add_option("--data", data, "The text to read; - is standard input");
   verb.add_option("--tokens", tokens, "Token ids in its place: 1,2,3 (needs no tokenizer)")->excludes(file);
   window_option_ =
@@ -37,6 +37,9 @@ void EvalTextFlags::add_to(CLI::App& verb, const std::string& default_prefill) {
           ->check(at_least(2))
           ->capture_default_str();
   verb.add_option("--windows", most_windows, "Most windows to read (default: all)")->check(at_least(1));
+}
+
+void EvalTextFlags::add_prefill_to(CLI::App& verb, const std::string& default_prefill) {
   verb.add_option("--prefill", prefill,
                   "Tokens of a window that are read at once, the others one by one (default: " +
                       default_prefill + ")")
@@ -79,20 +82,21 @@ void EvalFlags::add(CLI::App& eval, CommandContext& context, const char* name, c
   auto flags = std::make_shared<EvalFlags>();
   CLI::App* verb = eval.add_subcommand(name, description);
   flags->model.add_to(*verb, /*with_chat=*/false);
-  flags->text.add_to(*verb, default_prefill);
+  flags->text.add_to(*verb);
+  flags->text.add_prefill_to(*verb, default_prefill);
   verb->add_flag("--json", flags->json, "Print one JSON object");
   verb->callback([flags, &context, run] { context.action = [flags, &context, run] { return run(*flags, context); }; });
 }
 
-Json EvalFlags::header(const models::ModelBundle& opened, const EvalText& read) const {
-  return {{"model", model.model},
-          {"math", name_of(opened.mode)},
-          {"activations", activations_of(opened)},
-          {"kv", cache::to_string(opened.options.kv)},
-          {"kv_start", opened.options.kv.start},
-          {"window", read.size},
-          {"windows", read.windows.size()},
-          {"prefill", read.prefill}};
+Json eval_header(const ModelFlags& flags, const models::ModelBundle& model, const EvalText& text) {
+  return {{"model", flags.model},
+          {"math", name_of(model.mode)},
+          {"activations", activations_of(model)},
+          {"kv", cache::to_string(model.options.kv)},
+          {"kv_start", model.options.kv.start},
+          {"window", text.size},
+          {"windows", text.windows.size()},
+          {"prefill", text.prefill}};
 }
 
 void require_encoding(const models::ModelBundle& model, const EvalText& text) {

@@ -66,4 +66,23 @@ void score_window(const models::ModelBundle& bundle, const cache::StateStore& st
   }
 }
 
+std::vector<float> window_logits(const models::ModelBundle& bundle, std::span<const int> window) {
+  GODWIT_CHECK(window.size() >= 2, "a window of {}", window.size());
+  return RowRunner(bundle).logits(window.first(window.size() - 1));
+}
+
+void Fidelity::add(std::span<const float> wanted_logits, std::span<const float> got_logits,
+                   std::span<const int> window) {
+  const std::size_t positions = window.size() - 1, width = wanted_logits.size() / positions;
+  GODWIT_CHECK(wanted_logits.size() == positions * width && got_logits.size() == wanted_logits.size(),
+               "logits of {} and {} numbers for {} positions", wanted_logits.size(), got_logits.size(), positions);
+  for (std::size_t at = 0; at < positions; ++at) {
+    const auto wanted_row = wanted_logits.subspan(at * width, width);
+    const auto got_row = got_logits.subspan(at * width, width);
+    divergence.add(wanted_row, got_row);
+    wanted.add(wanted_row, window[at + 1]);
+    got.add(got_row, window[at + 1]);
+  }
+}
+
 }  // namespace godwit::decode

@@ -30,4 +30,19 @@ void compare_window(const models::ModelBundle& bundle, const cache::StateStore& 
 void score_window(const models::ModelBundle& bundle, const cache::StateStore& store,
                   std::span<const int> window, std::size_t prefill, Perplexity& total);
 
+// Logits after every token of the window but the last, [window - 1, vocabulary] f32 row-major, read as a prompt of a new
+// row. window.size() >= 2. On the engine thread.
+std::vector<float> window_logits(const models::ModelBundle& bundle, std::span<const int> window);
+
+// What separates two ways to compute one model.
+struct Fidelity {
+  Divergence divergence;  // KL(wanted ‖ got)
+  Perplexity wanted, got;
+
+  // got's perplexity over wanted's, less one.
+  double perplexity_change() const { return got.value() / wanted.value() - 1; }
+  // Adds one window: what window_logits() gave for it in either way.
+  void add(std::span<const float> wanted_logits, std::span<const float> got_logits, std::span<const int> window);
+};
+
 }  // namespace godwit::decode

@@ -1,4 +1,4 @@
-"""godwit eval kl and godwit eval perplexity over tiny models, against NumPy on the logits that eval logits writes."""
+"""godwit eval fidelity, kl and perplexity over tiny models, against NumPy on the logits that eval logits writes."""
 
 import json
 import os
@@ -94,6 +94,41 @@ class Kl(unittest.TestCase):
         out = done.stdout.decode()
         for part in ("affine:4:32 from token 7 against dense", "reference", "positions        5\n", "mean KL", "nats", "5.33 times"):
             self.assertIn(part, out)
+
+
+class Fidelity(unittest.TestCase):
+    QUANTIZED = ("--math", "native", "--quantize-on-load", "q8")
+
+    def test_it_is_the_divergence_and_the_expectation_of_the_logits_of_both_runs(self):
+        wanted, got = (log_probabilities(*flags)[:-1] for flags in ((), self.QUANTIZED))
+        each = (np.exp(wanted) * (wanted - got)).sum(axis=-1)
+        perplexity = {name: np.exp(-rows[np.arange(len(TOKENS) - 1), TOKENS[1:]].mean()) for name, rows in (("wanted", wanted), ("got", got))}
+        found = report("fidelity", "--tokens", IDS, "--against", "reference", *self.QUANTIZED)
+        # Sums of 258 doubles of size 1 on both sides: 258 * 2^-53.
+        self.assertAlmostEqual(found["mean_kl"], each.mean(), delta=1e-13)
+        self.assertAlmostEqual(found["max_kl"], each.max(), delta=1e-13)
+        self.assertGreater(found["mean_kl"], 0)
+        self.assertEqual(found["top1_agreement"], np.mean(wanted.argmax(axis=-1) == got.argmax(axis=-1)))
+        self.assertAlmostEqual(found["perplexity"] / perplexity["got"], 1, delta=1e-12)
+        self.assertAlmostEqual(found["perplexity_change"], perplexity["got"] / perplexity["wanted"] - 1, delta=1e-12)
+        self.assertEqual((found["math"], found["activations"], found["against"]), ("native", "int8", "reference"))
+        self.assertEqual((found["positions"], found["windows"]), (9, 1))
+
+    def test_a_run_against_itself_is_exactly_the_same(self):
+        found = report("fidelity", "--tokens", IDS, "--against", "reference", "--window", "5")
+        self.assertEqual((found["mean_kl"], found["top1_agreement"], found["perplexity_change"]), (0, 1, 0))
+        self.assertEqual((found["positions"], found["windows"]), (2 * 4, 2))
+
+    def test_the_baseline_has_the_weights_of_the_file(self):
+        done = run("eval", "fidelity", "-m", RANDOM, "--tokens", IDS, *self.QUANTIZED)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("F32", done.stderr.decode())
+
+    def test_people_read_lines(self):
+        done = run("eval", "fidelity", "-m", RANDOM, "--tokens", IDS, "--against", "reference", *self.QUANTIZED)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        for part in ("native, kv dense against reference (1 windows of 10 tokens)", "positions        9\n", "mean KL", "perplexity"):
+            self.assertIn(part, done.stdout.decode())
 
 
 class Perplexity(unittest.TestCase):

@@ -7,7 +7,7 @@ import unittest
 
 from program import CHAIN, run
 
-VERBS = [("generate",), ("chat",), ("serve",), ("get",), ("ls",), ("scan",), ("eval",), ("eval", "logits"), ("eval", "kl"), ("eval", "perplexity"), ("bench",)]
+VERBS = [("generate",), ("chat",), ("serve",), ("get",), ("ls",), ("scan",), ("eval",), ("eval", "logits"), ("eval", "fidelity"), ("eval", "kl"), ("eval", "perplexity"), ("bench",)]
 
 
 class Usage(unittest.TestCase):
