@@ -41,6 +41,7 @@ std::optional<std::string> remembered(const Json& known, const std::string& path
 }  // namespace
 
 FileHashes::FileHashes(const fs::path& folder, Log log) : memo_(folder / "hashes.v1.json"), log_(std::move(log)) {
+  make_private_folder(folder);
   reap_unfinished(folder, [this](std::string_view name) { return name == memo_.filename().string(); });
   std::error_code error;
   if (!fs::exists(memo_, error)) return;

@@ -12,7 +12,7 @@ namespace godwit {
 
 class FileHashes {
  public:
-  // Remembers in `folder`, which must be there and be ours alone: who can write to it can name wrong hashes. What is
+  // Remembers in `folder`, which is made when it is missing and must be ours alone: who can write to it can name wrong hashes. What is
   // damaged there, or cannot be written, costs the time of hashing again.
   FileHashes(const std::filesystem::path& folder, Log log);
 
