@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "base/file_state.h"
 #include "base/json.h"
@@ -18,14 +19,16 @@ class FileHashes {
 
   // 64 hexadecimal digits of the file that was `state`. Throws Error{io, not_found}, also when it no longer is.
   std::string of(const std::filesystem::path& file, const FileState& state);
-  // Writes down what was computed.
+  // Adds what was computed to what is written down by then.
   void save() const;
 
  private:
+  Json read(const Log& log) const;
+
   std::filesystem::path memo_;
   Log log_;
   Json known_ = Json::object();  // by absolute path
-  bool is_changed_ = false;
+  std::vector<std::string> computed_;  // paths
 };
 
 }  // namespace godwit

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "base/json.h"
 #include "text/decoding_rules.h"
 #include "text/gguf_tokenizer.h"
