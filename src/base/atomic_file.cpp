@@ -69,6 +69,12 @@ void AtomicFile::commit() {
   ::close(std::exchange(descriptor_, -1));
 }
 
+void make_private_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder.parent_path(), error);
+  ::mkdir(folder.c_str(), 0700);
+}
+
 void reap_unfinished(const fs::path& folder, const std::function<bool(std::string_view name)>& is_ours) {
   std::error_code error;
   for (fs::directory_iterator item(folder, error), end; !error && item != end; item.increment(error)) {

@@ -30,6 +30,9 @@ class AtomicFile {
   int descriptor_ = -1;
 };
 
+// Makes a folder that only its owner can enter, where there is none. What goes wrong shows when a file is made there.
+void make_private_folder(const std::filesystem::path& folder);
+
 // Removes from `folder` what writers of AtomicFile left that died before they committed. `is_ours` is asked for the name
 // of the file that would have become. Errors end it.
 void reap_unfinished(const std::filesystem::path& folder, const std::function<bool(std::string_view name)>& is_ours);

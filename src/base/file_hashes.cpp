@@ -41,15 +41,21 @@ std::optional<std::string> remembered(const Json& known, const std::string& path
 }  // namespace
 
 FileHashes::FileHashes(const fs::path& folder, Log log) : memo_(folder / "hashes.v1.json"), log_(std::move(log)) {
+  make_private_folder(folder);
   reap_unfinished(folder, [this](std::string_view name) { return name == memo_.filename().string(); });
+  known_ = read(log_);
+}
+
+Json FileHashes::read(const Log& log) const {
   std::error_code error;
-  if (!fs::exists(memo_, error)) return;
+  if (!fs::exists(memo_, error)) return Json::object();
   try {
     Json found = read_json_file(memo_);
-    if (found.is_object()) known_ = std::move(found);
+    if (found.is_object()) return found;
   } catch (const Error& problem) {
-    log_.warning("{}; it is made again", problem.what());
+    log.warning("{}; it is made again", problem.what());
   }
+  return Json::object();
 }
 
 std::string FileHashes::of(const fs::path& file, const FileState& state) {
@@ -64,15 +70,17 @@ std::string FileHashes::of(const fs::path& file, const FileState& state) {
   check();
   if (!is_settled(state)) return hash;
   known_[path] = {{"sha256", hash}, {"state", to_json(state)}};
-  is_changed_ = true;
+  computed_.push_back(path);
   return hash;
 }
 
 void FileHashes::save() const {
-  if (!is_changed_) return;
+  if (computed_.empty()) return;
   try {
+    Json all = read(Log());  // with what other processes have written meanwhile; of damage was said before
+    for (const std::string& path : computed_) all[path] = known_[path];
     AtomicFile file(memo_);
-    file.write(dump_json(known_));
+    file.write(dump_json(all));
     file.commit();
   } catch (const Error& error) {
     log_.warning("{}; models are hashed again at each start", error.what());

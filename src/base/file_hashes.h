@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "base/file_state.h"
 #include "base/json.h"
@@ -12,20 +13,22 @@ namespace godwit {
 
 class FileHashes {
  public:
-  // Remembers in `folder`, which must be there and be ours alone: who can write to it can name wrong hashes. What is
+  // Remembers in `folder`, which is made when it is missing and must be ours alone: who can write to it can name wrong hashes. What is
   // damaged there, or cannot be written, costs the time of hashing again.
   FileHashes(const std::filesystem::path& folder, Log log);
 
   // 64 hexadecimal digits of the file that was `state`. Throws Error{io, not_found}, also when it no longer is.
   std::string of(const std::filesystem::path& file, const FileState& state);
-  // Writes down what was computed.
+  // Adds what was computed to what is written down by then.
   void save() const;
 
  private:
+  Json read(const Log& log) const;
+
   std::filesystem::path memo_;
   Log log_;
   Json known_ = Json::object();  // by absolute path
-  bool is_changed_ = false;
+  std::vector<std::string> computed_;  // paths
 };
 
 }  // namespace godwit

@@ -42,6 +42,19 @@ TEST_F(FileHashesTest, AFileIsReadOnceAcrossProcesses) {
   EXPECT_EQ(said_.size(), 1u);
 }
 
+TEST_F(FileHashesTest, TwoStartsAtOnceKeepWhatBothComputed) {
+  const fs::path other = fs::canonical("/bin/ls");
+  FileHashes first(folder_ / "new", Log()), second(folder_ / "new", Log());
+  first.of(old_, file_state(old_));
+  second.of(other, file_state(other));
+  first.save();
+  second.save();
+  FileHashes later(folder_ / "new", Log([this](LogLevel, std::string_view text) { said_.emplace_back(text); }));
+  later.of(old_, file_state(old_));
+  later.of(other, file_state(other));
+  EXPECT_TRUE(said_.empty()) << said_.front();
+}
+
 TEST_F(FileHashesTest, ADamagedMemoIsMadeAgain) {
   hash_of(old_);
   for (const char* text : {"{", "[]", R"({"/bin/sh": 3})"}) {

@@ -33,14 +33,15 @@ class ByteReader {
     return value;
   }
 
-  // u64 length, then that many bytes.
-  std::string take_string(std::string_view what) {
+  // u64 length, then that many bytes, which are good as long as the bytes that are read.
+  std::string_view take_text(std::string_view what) {
     const auto length = take<std::uint64_t>(what);
     need(length, what);
     const auto* const text = reinterpret_cast<const char*>(bytes_.data() + position_);
     position_ += static_cast<std::size_t>(length);
     return {text, static_cast<std::size_t>(length)};
   }
+  std::string take_string(std::string_view what) { return std::string(take_text(what)); }
 
   // A count of items that take at least `item_bytes` each: one that cannot fit the rest of the file is
   // refused before anything is allocated for it.

@@ -60,7 +60,7 @@ Checkpoint Checkpoint::open(const fs::path& path, const Dialects& dialects) {
   auto file = std::make_shared<GgufFile>(open_gguf(checkpoint.path_));
   checkpoint.config_ = gguf_config(*file, dialects);
   checkpoint.gguf_dialect_ = gguf_dialect(file->metadata, dialects).gguf;
-  checkpoint.gguf_tokenizer_ = checkpoint::gguf_tokenizer(file->metadata);
+  checkpoint.gguf_tokenizer_ = take_gguf_tokenizer(file->metadata);
   checkpoint.gguf_chat_template_ = file->metadata.string("tokenizer.chat_template");
   checkpoint.gguf_ = std::move(file);
   return checkpoint;

@@ -236,8 +236,8 @@ TEST(Checkpoint, the_tokenizer_of_a_gguf_comes_as_plain_values) {
   const GgufTokenizer& tokenizer = *checkpoint.gguf_tokenizer();
   EXPECT_EQ(tokenizer.model, "gpt2");
   EXPECT_EQ(tokenizer.pre, "smollm");
-  EXPECT_EQ(tokenizer.tokens, (std::vector<std::string>{"a", "b", "ab"}));
-  EXPECT_EQ(tokenizer.merges, (std::vector<std::string>{"a b"}));
+  EXPECT_EQ(tokenizer.tokens, (StringList{"a", "b", "ab"}));
+  EXPECT_EQ(tokenizer.merges, (StringList{"a b"}));
   EXPECT_EQ(tokenizer.eos_id, 2);
   EXPECT_FALSE(tokenizer.padding_id.has_value());
   EXPECT_EQ(tokenizer.add_bos, false);

@@ -18,13 +18,14 @@
 #include <variant>
 #include <vector>
 
+#include "base/string_list.h"
 #include "checkpoint/tensor_entry.h"
 
 namespace godwit::checkpoint {
 
 // Integers and booleans of every width read as int64 (u64 above its range is refused), floats as double.
 using GgufValue = std::variant<std::int64_t, double, bool, std::string, std::vector<std::int64_t>,
-                               std::vector<double>, std::vector<std::string>>;
+                               std::vector<double>, StringList>;
 
 // Metadata with typed access. A wrong type throws Error{corrupt_file} naming file and key.
 class GgufMetadata {
@@ -42,7 +43,9 @@ class GgufMetadata {
   // One value per layer; a scalar stands for all.
   std::optional<std::vector<std::int64_t>> integers(std::string_view key) const;
   std::optional<std::vector<double>> numbers(std::string_view key) const;
-  std::optional<std::vector<std::string>> strings(std::string_view key) const;
+  const StringList* strings(std::string_view key) const;  // null: no such key
+  // The same list, which is empty from then on.
+  std::optional<StringList> take_strings(std::string_view key);
 
   const std::string& origin() const { return origin_; }
   const std::map<std::string, GgufValue, std::less<>>& values() const { return values_; }

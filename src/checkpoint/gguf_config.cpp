@@ -158,7 +158,7 @@ class Builder {
     const auto embedding =
         std::find_if(file_.tensors.begin(), file_.tensors.end(),
                      [](const TensorEntry& entry) { return entry.name == "token_embd.weight"; });
-    const auto tokens = metadata_.strings("tokenizer.ggml.tokens");
+    const StringList* const tokens = metadata_.strings("tokenizer.ggml.tokens");
     if (embedding != file_.tensors.end() && embedding->shape.size() == 2)
       json_["vocab_size"] = embedding->shape[0];
     else if (tokens && !json_.contains("vocab_size"))

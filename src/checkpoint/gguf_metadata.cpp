@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "base/error.h"
 #include "checkpoint/gguf.h"
 
@@ -56,10 +58,15 @@ std::optional<std::vector<double>> GgufMetadata::numbers(std::string_view key) c
   bad(key, "a list of numbers");
 }
 
-std::optional<std::vector<std::string>> GgufMetadata::strings(std::string_view key) const {
+std::optional<StringList> GgufMetadata::take_strings(std::string_view key) {
+  if (!strings(key)) return std::nullopt;
+  return std::exchange(std::get<StringList>(values_.find(key)->second), {});
+}
+
+const StringList* GgufMetadata::strings(std::string_view key) const {
   const GgufValue* const value = find(key);
-  if (!value) return std::nullopt;
-  if (const auto* const list = std::get_if<std::vector<std::string>>(value)) return *list;
+  if (!value) return nullptr;
+  if (const auto* const list = std::get_if<StringList>(value)) return list;
   bad(key, "a list of strings");
 }
 

@@ -27,6 +27,7 @@ std::vector<TensorEntry> gguf_tensors(const GgufFile& file, const GgufDialect& d
 // "blk.3.attn_q.weight" -> "model.layers.3.self_attn.q_proj.weight".
 std::string gguf_graph_name(std::string_view name, const GgufDialect& dialect);
 
-std::optional<GgufTokenizer> gguf_tokenizer(const GgufMetadata& metadata);
+// Takes the lists of tokens and merges out of the metadata: they are the most of it.
+std::optional<GgufTokenizer> take_gguf_tokenizer(GgufMetadata& metadata);
 
 }  // namespace godwit::checkpoint

@@ -69,7 +69,12 @@ std::vector<T> take_list(std::size_t count, Take&& take) {
 GgufValue take_array(ByteReader& in, const std::string& key) {
   const auto type = in.take<std::uint32_t>(key);
   const std::size_t count = in.take_count(least_bytes(type, in, key), key);
-  if (type == string) return take_list<std::string>(count, [&] { return in.take_string(key); });
+  if (type == string) {
+    StringList list;
+    list.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) list.push_back(in.take_text(key));
+    return list;
+  }
   if (is_float(type)) return take_list<double>(count, [&] { return take_number(in, type, key); });
   return take_list<std::int64_t>(count, [&] { return take_integer(in, type, key); });
 }

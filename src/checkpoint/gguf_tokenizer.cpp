@@ -32,20 +32,19 @@ std::vector<T> one_per_token(const GgufMetadata& metadata, std::string_view key,
 
 }  // namespace
 
-std::optional<GgufTokenizer> gguf_tokenizer(const GgufMetadata& metadata) {
-  auto tokens = metadata.strings("tokenizer.ggml.tokens");
+std::optional<GgufTokenizer> take_gguf_tokenizer(GgufMetadata& metadata) {
   const auto model = metadata.string("tokenizer.ggml.model");
-  if (!tokens || !model) return std::nullopt;
+  if (!model || !metadata.strings("tokenizer.ggml.tokens")) return std::nullopt;
   GgufTokenizer result;
   result.model = *model;
   result.pre = metadata.string("tokenizer.ggml.pre").value_or("");
-  result.tokens = std::move(*tokens);
+  result.tokens = metadata.take_strings("tokenizer.ggml.tokens").value();
   const std::size_t count = result.tokens.size();
   if (const auto scores = metadata.numbers("tokenizer.ggml.scores"))
     result.scores = one_per_token<float>(metadata, "scores", *scores, count);
   if (const auto types = metadata.integers("tokenizer.ggml.token_type"))
     result.token_types = one_per_token<int>(metadata, "token_type", *types, count);
-  if (auto merges = metadata.strings("tokenizer.ggml.merges")) result.merges = std::move(*merges);
+  result.merges = metadata.take_strings("tokenizer.ggml.merges").value_or(StringList());
   result.bos_id = token_id(metadata, "bos_token_id", count);
   result.eos_id = token_id(metadata, "eos_token_id", count);
   result.eot_id = token_id(metadata, "eot_token_id", count);

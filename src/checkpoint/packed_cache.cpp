@@ -1,7 +1,5 @@
 #include "checkpoint/packed_cache.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cstring>
 
@@ -98,19 +96,20 @@ bool make_room(const fs::path& folder, const fs::path& own, std::uint64_t wanted
 }  // namespace
 
 PackedCache::PackedCache(const fs::path& folder, const std::map<fs::path, FileState>& files,
-                         const std::string& variant, Log log)
-    : folder_(folder), log_(std::move(log)) {
-  std::error_code error;
-  fs::create_directories(folder_.parent_path(), error);
-  ::mkdir(folder_.c_str(), 0700);
-  reap_unfinished(folder_, is_packed_name);
-  FileHashes hashes(folder_, log_);
-  path_ = folder_ / (key_of(hashes, files, variant) + std::string(kSuffix));
-  hashes.save();
-  if (fs::exists(path_, error)) open();
+                         std::string variant, Log log)
+    : folder_(folder), files_(files), variant_(std::move(variant)), log_(std::move(log)) {}
+
+const fs::path& PackedCache::file() {
+  if (path_.empty()) open();
+  return path_;
 }
 
 void PackedCache::open() {
+  FileHashes hashes(folder_, log_);  // makes the folder
+  reap_unfinished(folder_, is_packed_name);
+  path_ = folder_ / (key_of(hashes, files_, variant_) + std::string(kSuffix));
+  hashes.save();
+  if (std::error_code error; !fs::exists(path_, error)) return;
   try {
     auto map = std::make_shared<const FileMap>(path_);
     known_ = read_header(*map);
@@ -123,6 +122,7 @@ void PackedCache::open() {
 }
 
 std::shared_ptr<const ops::PackedMatrix> PackedCache::find(const std::string& name, const kernels::PackedShape& shape) {
+  if (path_.empty()) open();
   const auto entry = known_.find(name);
   if (!map_ || entry == known_.end()) return nullptr;
   const auto at = entry->second.find("at");
@@ -139,6 +139,7 @@ std::shared_ptr<const ops::PackedMatrix> PackedCache::find(const std::string& na
 }
 
 void PackedCache::add(const std::string& name, std::shared_ptr<const ops::PackedMatrix> matrix) {
+  if (path_.empty()) open();
   matrices_[name] = std::move(matrix);
   is_changed_ = true;
 }

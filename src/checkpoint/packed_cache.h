@@ -26,10 +26,11 @@ class PackedCache {
   static constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 30;
 
   // For the model of these weight files, in `folder`, which is made when it is missing. `variant` tells apart what is
-  // made of the same files in several ways. Hashes of the files are remembered in the folder too. Throws Error{io} for
-  // weight files that are no longer what `files` says.
+  // made of the same files in several ways. Hashes of the files are remembered in the folder too. Nothing is hashed or
+  // opened before the first matrix is asked for: what native arithmetic refuses at once costs no hash. The methods throw
+  // Error{io} where the weight files are no longer what `files` says.
   PackedCache(const std::filesystem::path& folder, const std::map<std::filesystem::path, FileState>& files,
-              const std::string& variant, Log log);
+              std::string variant, Log log);
 
   // Null where there is none of that name and shape. `name` must be the tensor's own in the model.
   std::shared_ptr<const ops::PackedMatrix> find(const std::string& name, const kernels::PackedShape& shape);
@@ -38,13 +39,16 @@ class PackedCache {
   // Writes all matrices where one was added. What goes wrong is a warning.
   void save(std::uint64_t most_bytes = kMostBytes);
 
-  const std::filesystem::path& file() const { return path_; }
+  const std::filesystem::path& file();
 
  private:
   void open();
   void write();
 
-  std::filesystem::path folder_, path_;
+  std::filesystem::path folder_;
+  std::map<std::filesystem::path, FileState> files_;
+  std::string variant_;
+  std::filesystem::path path_;  // empty until the first matrix is asked for
   Log log_;
   std::shared_ptr<const FileMap> map_;  // of path_, where it is there and whole
   std::map<std::string, Json> known_;   // by name: {"format", "rows", "columns", "at"}

@@ -136,11 +136,22 @@ TEST_F(PackedCacheTest, DamageIsPackedAgain) {
     }
   write_file(file, whole.substr(0, 40));
   PackedCache cache = open();
-  EXPECT_EQ(said_.size(), 1U);
   EXPECT_FALSE(cache.find("small", kSmall));
+  EXPECT_EQ(said_.size(), 1U);
   cache.add("small", right);
   cache.save();
   EXPECT_TRUE(same(*open().find("small", kSmall), *right));
+}
+
+TEST_F(PackedCacheTest, NothingIsHashedBeforeAMatrixIsAskedFor) {
+  {
+    PackedCache cache = open();
+    cache.save();
+  }
+  EXPECT_FALSE(fs::exists(folder())) << "native arithmetic refused the model before its first matrix";
+  PackedCache cache = open();
+  write_file(weights_, "changed after it was opened");
+  expect_error(ErrorCode::io, {weights_.string(), "changed"}, [&] { cache.find("small", kSmall); });
 }
 
 TEST_F(PackedCacheTest, WhatWasUsedLongestAgoMakesRoom) {

@@ -30,9 +30,11 @@ std::unique_ptr<cache::ColdTier> open_disk(const PromptCacheOptions& options, co
       cache::ColdOptions{.folder = options.folder, .cap_bytes = options.disk_bytes, .hooks = {}}, log);
 }
 
-// A cache that ends with its model needs no name for it.
+// A cache that ends with its model needs no name for it. Hashes are remembered where packed weights are, so that a start
+// with both reads the weight files once.
 std::string identity_of(const models::ModelBundle& bundle, const PromptCacheOptions& options, const Log& log) {
-  return options.folder.empty() ? "" : model_identity(bundle, options.folder, log);
+  if (options.folder.empty()) return "";
+  return model_identity(bundle, bundle.options.packed_folder.value_or(options.folder), log);
 }
 
 bool is_wanted(const models::ModelBundle& bundle, const PromptCacheOptions& options) {

@@ -32,7 +32,7 @@ void warn_of_lost_case(const checkpoint::Checkpoint& checkpoint, const Log& log)
   if (!vocabulary || vocabulary->lowercase) return;
   constexpr std::string_view kWordStart = "\xE2\x96\x81";  // U+2581
   const auto is_capital = [](char c) { return c >= 'A' && c <= 'Z'; };
-  const auto is_lost = [&](const std::string& token) {
+  const auto is_lost = [&](std::string_view token) {
     return token.size() > kWordStart.size() && token.starts_with(kWordStart) &&
            is_capital(token[kWordStart.size()]);
   };
@@ -41,7 +41,7 @@ void warn_of_lost_case(const checkpoint::Checkpoint& checkpoint, const Log& log)
     log.warning(
         "{}: the vocabulary has words with capital letters ('{}'), and the file does not say "
         "tokenizer.ggml.normalizer.lowercase: texts are read in small letters, as llama.cpp does",
-        checkpoint.path().string(), found->substr(kWordStart.size()));
+        checkpoint.path().string(), (*found).substr(kWordStart.size()));
 }
 
 // A cut text keeps its special tokens: the beginning, and the end as it was.

@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 2> kOrdinaryText = {"</s>", "<eos>"};
 constexpr int kControl = 3;  // tokenizer.ggml.token_type
 
 bool ends_a_turn(const checkpoint::GgufTokenizer& gguf, std::size_t id) {
-  const std::string& token = gguf.tokens[id];
+  const std::string_view token = gguf.tokens[id];
   if (std::ranges::find(kEndOfTurn, token) == kEndOfTurn.end()) return false;
   const bool is_ordinary = std::ranges::find(kOrdinaryText, token) != kOrdinaryText.end();
   return !is_ordinary || id >= gguf.token_types.size() || gguf.token_types[id] == kControl;

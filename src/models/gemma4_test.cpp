@@ -126,14 +126,15 @@ TEST(Gemma4, AnAnswerEndsAtAnyOfThreeTokens) {
   EXPECT_EQ(checkpoint.open()->end_ids, (std::set<int>{1, 50, 106}));
   // A GGUF file names one of them; converters make the marker of tool answers an ordinary visible token.
   checkpoint::GgufTokenizer gguf;
-  gguf.tokens.resize(107);
+  std::vector<std::string> tokens(107);
   gguf.token_types.resize(107, 1);
-  gguf.tokens[1] = "<eos>";
+  tokens[1] = "<eos>";
   gguf.token_types[1] = 3;
-  gguf.tokens[50] = "<|tool_response>";
+  tokens[50] = "<|tool_response>";
   gguf.token_types[50] = 4;
-  gguf.tokens[106] = "<turn|>";
+  tokens[106] = "<turn|>";
   gguf.token_types[106] = 3;
+  gguf.tokens = StringList(tokens);
   gguf.eos_id = 106;
   EXPECT_EQ(end_ids({.config = {}, .gguf = gguf, .eos_token = "", .chat_template = ""}),
             (std::set<int>{1, 50, 106}));

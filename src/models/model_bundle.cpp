@@ -1,6 +1,8 @@
 #include "models/model_bundle.h"
 
 #include <algorithm>
+#include <chrono>
+#include <future>
 #include <limits>
 #include <utility>
 
@@ -130,12 +132,28 @@ class GraphLoader {
   const Log& log_;
 };
 
-// Before the weights: what reading a vocabulary takes for a moment is then not held beside them.
-void take_text(ModelBundle& bundle, checkpoint::Checkpoint& checkpoint) {
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+struct ReadText {
   BundleText text;
-  text.tokenizer_problem = "it was opened for token ids alone";
-  if (bundle.options.with_text) text = load_text(checkpoint, bundle.options);
-  checkpoint.drop_text();
+  double seconds = 0;
+};
+
+// On a thread of its own, beside the weights: no array is touched here.
+std::future<ReadText> read_text(const ModelOptions& options, const checkpoint::Checkpoint& checkpoint) {
+  return std::async(std::launch::async | std::launch::deferred, [&] {
+    const auto begin = Clock::now();
+    ReadText read;
+    read.text.tokenizer_problem = "it was opened for token ids alone";
+    if (options.with_text) read.text = load_text(checkpoint, options);
+    read.seconds = seconds_since(begin);
+    return read;
+  });
+}
+
+void take_text(ModelBundle& bundle, BundleText text) {
   bundle.tokenizer = std::move(text.tokenizer);
   bundle.tokenizer_problem = std::move(text.tokenizer_problem);
   bundle.chat_template = std::move(text.chat_template);
@@ -145,6 +163,7 @@ void take_text(ModelBundle& bundle, checkpoint::Checkpoint& checkpoint) {
 }  // namespace
 
 std::unique_ptr<ModelBundle> ModelBundle::open(const ModelOptions& options, const Log& log) {
+  const auto begin = Clock::now();
   check_options(options);
   const Catalogue catalogue = options.catalogue ? *options.catalogue : Catalogue::builtin();
   Opening opening = prepare(options.path, catalogue, options.artifact);
@@ -160,8 +179,20 @@ std::unique_ptr<ModelBundle> ModelBundle::open(const ModelOptions& options, cons
   bundle->context_length = limited_context(options, config, log);
   bundle->vocabulary = config.vocabulary;
   read_layers(bundle->options.kv, options.path, opening.needs);
-  take_text(*bundle, opening.checkpoint);
-  translate_mx_errors("models", [&] { GraphLoader(*bundle, opening, catalogue.registry, log).load(); });
+  const double described = seconds_since(begin);
+  std::future<ReadText> text = read_text(bundle->options, opening.checkpoint);
+  try {
+    translate_mx_errors("models", [&] { GraphLoader(*bundle, opening, catalogue.registry, log).load(); });
+  } catch (...) {
+    text.get();  // what is wrong with the text is said first, whichever thread was faster
+    throw;
+  }
+  const double loaded = seconds_since(begin) - described;
+  ReadText read = text.get();
+  take_text(*bundle, std::move(read.text));
+  opening.checkpoint.drop_text();
+  log.info("opened in {:.3f} s: description {:.3f} s, weights {:.3f} s, text beside them {:.3f} s", seconds_since(begin),
+           described, loaded, read.seconds);
   for (const std::string& warning : bundle->graph->warnings()) log.warning("{}", warning);
   const std::optional<Fidelity> fidelity = bundle->fidelity();
   log.info("profile: {} ({}{}), config {}", bundle->profile.profile->id,

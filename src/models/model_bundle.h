@@ -1,8 +1,9 @@
 // An opened model with everything around it: graph, state store, tokenizer, template, end tokens, limits.
 //
 // Opening is a pipeline whose order is a contract: config -> profile -> implementation -> KV policy ->
-// weights -> audit -> text. A failure before weights opens no tensor file. A missing tokenizer or template is
-// an error only for those who need it; a damaged one is an error at once.
+// weights -> audit, with the text on a thread of its own beside the weights. A failure before weights opens no tensor
+// file; of two failures beside each other that of the text is thrown. A missing tokenizer or template is an error only
+// for those who need it; a damaged one is an error at once.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,8 @@
 #include "text/decoding_rules.h"
 
+#include <array>
+#include <cstdint>
+
 #include "text/utf8.h"
 
 namespace godwit::text {
@@ -8,8 +11,18 @@ namespace {
 constexpr std::string_view kSpaceMarker = "\xE2\x96\x81";  // U+2581
 
 // GPT-2 keeps printable Latin-1 as it is and moves the other bytes, in order, to U+0100 and up.
-bool keeps_its_place(unsigned byte) {
+constexpr bool keeps_its_place(unsigned byte) {
   return (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
+}
+
+// For each character of the alphabet its byte, -1 between them.
+constexpr auto bytes_by_character() {
+  std::array<std::int16_t, 0x144> bytes{};
+  bytes.fill(-1);
+  std::size_t next = 0x100;
+  for (unsigned byte = 0; byte < 0x100; ++byte)
+    bytes[keeps_its_place(byte) ? byte : next++] = static_cast<std::int16_t>(byte);
+  return bytes;
 }
 
 // Calls `visit` with every object of a decoder or pre-tokenizer, sequences opened.
@@ -67,16 +80,9 @@ std::string byte_level_bytes(std::string_view token) {
 }  // namespace
 
 std::optional<unsigned char> byte_of_alphabet(char32_t character) {
-  if (character < 0x100) {
-    if (keeps_its_place(character)) return static_cast<unsigned char>(character);
-    return std::nullopt;
-  }
-  char32_t next = 0x100;
-  for (unsigned byte = 0; byte < 0x100; ++byte) {
-    if (keeps_its_place(byte)) continue;
-    if (next++ == character) return static_cast<unsigned char>(byte);
-  }
-  return std::nullopt;
+  static constexpr auto kBytes = bytes_by_character();
+  if (character >= kBytes.size() || kBytes[character] < 0) return std::nullopt;
+  return static_cast<unsigned char>(kBytes[character]);
 }
 
 std::string alphabet_of_byte(unsigned char byte) {

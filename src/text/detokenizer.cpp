@@ -35,10 +35,11 @@ Detokenizer::~Detokenizer() = default;
 Detokenizer::Detokenizer(Detokenizer&&) noexcept = default;
 
 std::string Detokenizer::add(int id) {
-  const TokenEntry& token = impl_->tokenizer.entry(id);
+  const Tokenizer::Impl& tokenizer = impl_->tokenizer;
+  const bool is_special = tokenizer.need(id) == TokenKind::special;
   std::string text;
-  if (!token.special) text = impl_->stream.add(token.bytes);
-  if (token.special && impl_->show_special_tokens) text = impl_->stream.finish() + token.text;
+  if (!is_special) text = impl_->stream.add(tokenizer.rules.bytes_of(tokenizer.texts[id]));
+  if (is_special && impl_->show_special_tokens) text = impl_->stream.finish() + std::string(tokenizer.texts[id]);
   impl_->strip_start(text);
   return text;
 }

@@ -41,13 +41,34 @@ enum {
   godwit_parse_special = 2,  // control tokens spelled in the text become their ids
 };
 
-// `json`: the content of a tokenizer.json.
-GodwitStatus godwit_tokenizer_new(const char* json, size_t size, GodwitTokenizer** tokenizer,
+// `json`: the content of a tokenizer.json. `general`: not 0 where the crate's own model is to be made of it also where ours
+// does the same in less time and memory.
+GodwitStatus godwit_tokenizer_new(const char* json, size_t size, int general, GodwitTokenizer** tokenizer,
                                   GodwitBytes* error);
+// Texts one after another; text i ends at byte ends[i].
+typedef struct GodwitTexts {
+  const char* bytes;
+  const uint64_t* ends;
+  size_t count;
+} GodwitTexts;
+// By rank. Merge i is text i: cuts[i] bytes of the left token, `gap` bytes that count for nothing, the right token.
+typedef struct GodwitMerges {
+  GodwitTexts texts;
+  const uint32_t* cuts;
+  size_t gap;
+} GodwitMerges;
+// `frame`: a tokenizer.json whose model, a BPE without dropout, prefix and suffix, has neither "vocab" nor "merges". Token i
+// has the id i; of equal tokens the first counts.
+GodwitStatus godwit_tokenizer_new_bpe(const char* frame, size_t size, const GodwitTexts* tokens,
+                                      const GodwitMerges* merges, GodwitTokenizer** tokenizer,
+                                      GodwitBytes* error);
 void godwit_tokenizer_free(GodwitTokenizer* tokenizer);
 GodwitStatus godwit_tokenizer_encode(const GodwitTokenizer* tokenizer, const char* text, size_t size,
                                      unsigned flags, GodwitIds* ids, GodwitBytes* error);
-// Calls `visit` once per token: its id, its text as stored, and whether it is a special added token.
+// The id of a token as stored, -1 where there is none.
+GodwitStatus godwit_tokenizer_id_of(const GodwitTokenizer* tokenizer, const char* text, size_t size,
+                                    int64_t* id, GodwitBytes* error);
+// Calls `visit` once per token by ascending id: its text as stored, and whether it is a special added token.
 typedef void (*GodwitVisitToken)(void* context, uint32_t id, const char* token, size_t size, int special);
 GodwitStatus godwit_tokenizer_visit(const GodwitTokenizer* tokenizer, GodwitVisitToken visit, void* context,
                                     GodwitBytes* error);

@@ -5,8 +5,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/checked.h"
 #include "base/error.h"
-#include "base/json.h"
 #include "text/gguf_pre_tokenizer.h"
 #include "text/gguf_word_pieces.h"
 
@@ -28,7 +28,7 @@ class Builder {
     check_size("token_type", vocabulary.token_types.size());
   }
 
-  std::string build() {
+  TokenizerParts build() const {
     if (vocabulary_.model == "gpt2" && vocabulary_.pre == "gemma4") return spm_merges();
     if (vocabulary_.model == "gpt2") return byte_level();
     if (vocabulary_.model == "gemma4") return spm_merges();
@@ -51,11 +51,11 @@ class Builder {
     return vocabulary_.token_types.empty() ? normal : vocabulary_.token_types[id];
   }
 
-  const std::string& token_at(int id, std::string_view key) const {
+  std::string token_at(int id, std::string_view key) const {
     if (id < 0 || static_cast<std::size_t>(id) >= vocabulary_.tokens.size())
       fail(ErrorCode::corrupt_file, kTag, "{}: tokenizer.ggml.{} {} is outside of {} tokens", origin_, key,
            id, vocabulary_.tokens.size());
-    return vocabulary_.tokens[id];
+    return std::string(vocabulary_.tokens[id]);
   }
 
   Json vocabulary_map() const {
@@ -63,7 +63,7 @@ class Builder {
     map.reserve(vocabulary_.tokens.size());
     std::unordered_set<std::string_view> seen;
     for (std::size_t id = 0; id < vocabulary_.tokens.size(); ++id)
-      if (seen.insert(vocabulary_.tokens[id]).second) map.push_back({vocabulary_.tokens[id], id});
+      if (seen.insert(vocabulary_.tokens[id]).second) map.push_back({std::string(vocabulary_.tokens[id]), id});
     return Json(std::move(map));
   }
 
@@ -77,7 +77,7 @@ class Builder {
       if ((!special && type != user_defined) || vocabulary_.tokens[id].empty()) continue;
       if (!seen.insert(vocabulary_.tokens[id]).second) continue;
       list.push_back({{"id", id},
-                      {"content", vocabulary_.tokens[id]},
+                      {"content", std::string(vocabulary_.tokens[id])},
                       {"single_word", false},
                       {"lstrip", false},
                       {"rstrip", false},
@@ -94,7 +94,7 @@ class Builder {
     if (!bos && !eos) return nullptr;
     Json single = Json::array(), special = Json::object();
     const auto add = [&](int id, std::string_view key) {
-      const std::string& text = token_at(id, key);
+      const std::string text = token_at(id, key);
       single.push_back({{"SpecialToken", {{"id", text}, {"type_id", 0}}}});
       special[text] = {{"id", text}, {"ids", {id}}, {"tokens", {text}}};
     };
@@ -107,15 +107,18 @@ class Builder {
   }
 
   // "left right": cut at the first space that is not the first character.
-  Json merges_from_file() const {
-    Json list = Json::array();
-    for (const std::string& merge : vocabulary_.merges) {
+  BpeMerges merges_from_file() const {
+    if (vocabulary_.merges.empty())
+      fail(ErrorCode::corrupt_file, kTag, "{}: tokenizer.ggml.merges is empty", origin_);
+    BpeMerges merges{.texts = vocabulary_.merges, .cuts = {}, .gap = 1};
+    merges.cuts.reserve(merges.texts.size());
+    for (const std::string_view merge : merges.texts) {
       const auto space = merge.find(' ', 1);
-      if (space == std::string::npos || space + 1 == merge.size())
+      if (space == std::string_view::npos || space + 1 == merge.size())
         fail(ErrorCode::corrupt_file, kTag, "{}: merge '{}' is no pair", origin_, merge);
-      list.push_back({merge.substr(0, space), merge.substr(space + 1)});
+      merges.cuts.push_back(checked_cast<std::uint32_t>(space, origin_));
     }
-    return list;
+    return merges;
   }
 
   static Json isolated(const std::string& pattern) {
@@ -123,7 +126,7 @@ class Builder {
         {"type", "Split"}, {"pattern", {{"Regex", pattern}}}, {"behavior", "Isolated"}, {"invert", false}};
   }
 
-  Json bpe_model(Json merges) const {
+  static Json bpe_model() {
     return {{"type", "BPE"},
             {"dropout", nullptr},
             {"unk_token", nullptr},
@@ -131,12 +134,10 @@ class Builder {
             {"end_of_word_suffix", nullptr},
             {"fuse_unk", false},
             {"byte_fallback", false},
-            {"ignore_merges", false},
-            {"vocab", vocabulary_map()},
-            {"merges", std::move(merges)}};
+            {"ignore_merges", false}};
   }
 
-  std::string assemble(Json normalizer, Json pre_tokenizer, Json post, Json decoder, Json model) const {
+  Json assemble(Json normalizer, Json pre_tokenizer, Json post, Json decoder, Json model) const {
     Json whole = Json::object();
     whole["version"] = "1.0";
     whole["truncation"] = nullptr;
@@ -147,28 +148,27 @@ class Builder {
     whole["post_processor"] = std::move(post);
     whole["decoder"] = std::move(decoder);
     whole["model"] = std::move(model);
-    return dump_json(whole);
+    return whole;
   }
 
-  std::string byte_level() const {
+  TokenizerParts byte_level() const {
     const auto splitter = find_pre_tokenizer(vocabulary_.pre);
     if (!splitter)
       fail(ErrorCode::unsupported, kTag, "{}: tokenizer.ggml.pre '{}' is not supported", origin_,
            vocabulary_.pre);
-    if (vocabulary_.merges.empty())
-      fail(ErrorCode::corrupt_file, kTag, "{}: tokenizer.ggml.merges is empty", origin_);
     const Json letters = {
         {"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", false}};
     Json steps = Json::array();
     for (const std::string& pattern : splitter->patterns) steps.push_back(isolated(pattern));
     steps.push_back(letters);
-    Json model = bpe_model(merges_from_file());
+    Json model = bpe_model();
     model["ignore_merges"] = splitter->ignore_merges;
     Json normalizer = nullptr;
     if (splitter->nfc) normalizer = {{"type", "NFC"}};
     Json post = splitter->never_bos ? Json(nullptr) : post_processor(splitter->add_bos, false);
-    return assemble(std::move(normalizer), {{"type", "Sequence"}, {"pretokenizers", steps}}, std::move(post),
-                    letters, std::move(model));
+    return {assemble(std::move(normalizer), {{"type", "Sequence"}, {"pretokenizers", steps}}, std::move(post),
+                     letters, std::move(model)),
+            merges_from_file()};
   }
 
   bool has_byte_tokens() const {
@@ -178,7 +178,7 @@ class Builder {
   std::string unknown_token() const {
     if (vocabulary_.unknown_id) return token_at(*vocabulary_.unknown_id, "unknown_token_id");
     for (std::size_t id = 0; id < vocabulary_.tokens.size(); ++id)
-      if (type_of(id) == unknown) return vocabulary_.tokens[id];
+      if (type_of(id) == unknown) return std::string(vocabulary_.tokens[id]);
     return {};
   }
 
@@ -194,8 +194,8 @@ class Builder {
     return {{"type", "Sequence"}, {"decoders", steps}};
   }
 
-  Json byte_fallback_model(Json merges) const {
-    Json model = bpe_model(std::move(merges));
+  Json byte_fallback_model() const {
+    Json model = bpe_model();
     model["byte_fallback"] = has_byte_tokens();
     model["fuse_unk"] = true;
     if (const std::string unk = unknown_token(); !unk.empty()) model["unk_token"] = unk;
@@ -203,61 +203,67 @@ class Builder {
   }
 
   // SentencePiece text with explicit merges (Gemma 4): no words, only runs of line breaks stand alone.
-  std::string spm_merges() const {
-    if (vocabulary_.merges.empty())
-      fail(ErrorCode::corrupt_file, kTag, "{}: tokenizer.ggml.merges is empty", origin_);
-    return assemble(spaces_to_marker(), isolated("[^\\n]+|[\\n]+"), post_processor(true, false),
-                    marker_decoder(false), byte_fallback_model(merges_from_file()));
+  TokenizerParts spm_merges() const {
+    return {assemble(spaces_to_marker(), isolated("[^\\n]+|[\\n]+"), post_processor(true, false), marker_decoder(false),
+                     byte_fallback_model()),
+            merges_from_file()};
   }
 
-  std::string sentencepiece() const {
+  TokenizerParts sentencepiece() const {
     if (vocabulary_.scores.empty())
       fail(ErrorCode::corrupt_file, kTag, "{}: tokenizer.ggml.scores is absent", origin_);
     const bool prefix = vocabulary_.add_space_prefix.value_or(true);
     Json steps = Json::array();
     if (prefix) steps.push_back({{"type", "Prepend"}, {"prepend", kMarker}});
     steps.push_back(spaces_to_marker());
-    return assemble({{"type", "Sequence"}, {"normalizers", steps}}, nullptr, post_processor(true, false),
-                    marker_decoder(prefix), byte_fallback_model(merges_from_scores()));
+    return {assemble({{"type", "Sequence"}, {"normalizers", steps}}, nullptr, post_processor(true, false),
+                     marker_decoder(prefix), byte_fallback_model()),
+            merges_from_scores()};
   }
 
   // SentencePiece merges the adjacent pair whose union has the best score. As ranked merges: every way to cut
   // a token in two tokens, best score first; of one token's cuts, the ones of earlier tokens first.
-  Json merges_from_scores() const {
+  BpeMerges merges_from_scores() const {
     struct Merge {
       float score;
-      int left_id, right_id;
-      std::string_view left, right;
+      int left_id, right_id, id;
     };
     const auto mergeable = [&](std::size_t id) { return type_of(id) == normal; };
     std::unordered_map<std::string_view, int> ids;
+    ids.reserve(vocabulary_.tokens.size());
     for (std::size_t id = 0; id < vocabulary_.tokens.size(); ++id)
       if (mergeable(id)) ids.emplace(vocabulary_.tokens[id], static_cast<int>(id));
     std::vector<Merge> merges;
     for (const auto& [token, id] : ids) {
       for (std::size_t cut = 1; cut < token.size(); ++cut) {
         if ((token[cut] & 0xC0) == 0x80) continue;  // inside a character
-        const auto left = ids.find(token.substr(0, cut)), right = ids.find(token.substr(cut));
-        if (left == ids.end() || right == ids.end()) continue;
-        merges.push_back({vocabulary_.scores[id], left->second, right->second, left->first, right->first});
+        const auto left = ids.find(token.substr(0, cut));
+        if (left == ids.end()) continue;
+        const auto right = ids.find(token.substr(cut));
+        if (right != ids.end()) merges.push_back({vocabulary_.scores[id], left->second, right->second, id});
       }
     }
     std::ranges::sort(merges, [](const Merge& a, const Merge& b) {
       if (a.score != b.score) return a.score > b.score;
       return std::pair(a.left_id, a.right_id) < std::pair(b.left_id, b.right_id);
     });
-    Json list = Json::array();
-    for (const Merge& merge : merges) list.push_back({std::string(merge.left), std::string(merge.right)});
+    BpeMerges list;
+    list.texts.reserve(merges.size());
+    for (const Merge& merge : merges) {
+      list.texts.push_back(vocabulary_.tokens[merge.id]);
+      list.cuts.push_back(static_cast<std::uint32_t>(vocabulary_.tokens[merge.left_id].size()));
+    }
     return list;
   }
 
-  std::string unigram() const;
+  TokenizerParts unigram() const;
 
-  std::string word_pieces() const {
-    return assemble(word_piece_normalizer(vocabulary_), {{"type", "BertPreTokenizer"}},
+  TokenizerParts word_pieces() const {
+    return {assemble(word_piece_normalizer(vocabulary_), {{"type", "BertPreTokenizer"}},
                     word_piece_post_processor(vocabulary_),
                     {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}},
-                    word_piece_model(vocabulary_, vocabulary_map()));
+                    word_piece_model(vocabulary_, vocabulary_map())),
+            std::nullopt};
   }
 
   const GgufVocabulary& vocabulary_;
@@ -279,14 +285,14 @@ std::string base64(const std::vector<unsigned char>& bytes) {
   return out;
 }
 
-std::string Builder::unigram() const {
+TokenizerParts Builder::unigram() const {
   if (vocabulary_.scores.empty())
     fail(ErrorCode::corrupt_file, kTag, "{}: tokenizer.ggml.scores is absent", origin_);
   Json pieces = Json::array();
   Json unk_id = nullptr;
   for (std::size_t id = 0; id < vocabulary_.tokens.size(); ++id) {
     if (type_of(id) == unknown && unk_id.is_null()) unk_id = id;
-    pieces.push_back({vocabulary_.tokens[id], static_cast<double>(vocabulary_.scores[id])});
+    pieces.push_back({std::string(vocabulary_.tokens[id]), static_cast<double>(vocabulary_.scores[id])});
   }
   if (vocabulary_.unknown_id) unk_id = *vocabulary_.unknown_id;
   Json steps = Json::array();
@@ -304,13 +310,14 @@ std::string Builder::unigram() const {
                        {"split", true}};
   const Json model = {
       {"type", "Unigram"}, {"unk_id", unk_id}, {"vocab", pieces}, {"byte_fallback", has_byte_tokens()}};
-  return assemble(steps.empty() ? Json(nullptr) : Json{{"type", "Sequence"}, {"normalizers", steps}}, marker,
-                  post_processor(false, true), marker, model);
+  return {assemble(steps.empty() ? Json(nullptr) : Json{{"type", "Sequence"}, {"normalizers", steps}}, marker,
+                   post_processor(false, true), marker, model),
+          std::nullopt};
 }
 
 }  // namespace
 
-std::string tokenizer_json_of(const GgufVocabulary& vocabulary, std::string_view origin) {
+TokenizerParts tokenizer_parts_of(const GgufVocabulary& vocabulary, std::string_view origin) {
   Builder builder(vocabulary, origin);
   if (vocabulary.model != "bert") return builder.build();
   const GgufVocabulary pieces = with_word_pieces(vocabulary, origin);

@@ -6,16 +6,18 @@
 #include <string>
 #include <vector>
 
+#include "base/string_list.h"
+
 namespace godwit::text {
 
 struct GgufVocabulary {
   std::string model;  // tokenizer.ggml.model: gpt2, llama, t5, gemma4, bert, ...
   std::string pre;    // tokenizer.ggml.pre, empty when absent
-  std::vector<std::string> tokens;
+  StringList tokens;
   std::vector<float> scores;  // empty or one per token
   std::vector<int>
       token_types;  // empty or one per token; 1 normal 2 unknown 3 control 4 user defined 5 unused 6 byte
-  std::vector<std::string> merges;
+  StringList merges;
   std::optional<int> bos_id, eos_id, eot_id, eom_id, unknown_id, padding_id;
   std::optional<int> cls_id, separator_id, mask_id;  // of encoders
   // tokenizer.ggml.precompiled_charsmap: the character normaliser of a SentencePiece model, empty when

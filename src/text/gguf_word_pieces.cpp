@@ -52,13 +52,16 @@ GgufVocabulary with_word_pieces(GgufVocabulary vocabulary, std::string_view orig
   need(vocabulary.unknown_id, "unknown_token_id", origin);
   const std::vector<int> before =
       std::exchange(vocabulary.token_types, types_with_named_controls(vocabulary, origin));
-  for (std::size_t id = 0; id < vocabulary.tokens.size(); ++id) {
-    std::string& token = vocabulary.tokens[id];
-    if (!before.empty() && before[id] == kControl) continue;  // as it is
-    if (begins_word(token))
-      token.erase(0, kWordStart.size());
-    else if (vocabulary.token_types[id] != kControl)
-      token.insert(0, kContinuation);
+  const StringList given = std::exchange(vocabulary.tokens, {});
+  for (std::size_t id = 0; id < given.size(); ++id) {
+    const std::string_view token = given[id];
+    const bool is_literal = !before.empty() && before[id] == kControl;
+    if (!is_literal && begins_word(token))
+      vocabulary.tokens.push_back(token.substr(kWordStart.size()));
+    else if (!is_literal && vocabulary.token_types[id] != kControl)
+      vocabulary.tokens.push_back(kContinuation + std::string(token));
+    else
+      vocabulary.tokens.push_back(token);
   }
   return vocabulary;
 }
@@ -74,14 +77,14 @@ Json word_piece_normalizer(const GgufVocabulary& vocabulary) {
 
 Json word_piece_model(const GgufVocabulary& vocabulary, Json map) {
   return {{"type", "WordPiece"},
-          {"unk_token", vocabulary.tokens[vocabulary.unknown_id.value()]},
+          {"unk_token", std::string(vocabulary.tokens[vocabulary.unknown_id.value()])},
           {"continuing_subword_prefix", kContinuation},
           {"max_input_chars_per_word", kMaxWord},
           {"vocab", std::move(map)}};
 }
 
 Json word_piece_post_processor(const GgufVocabulary& vocabulary) {
-  const auto token = [&](int id) { return Json::array({vocabulary.tokens[id], id}); };
+  const auto token = [&](int id) { return Json::array({std::string(vocabulary.tokens[id]), id}); };
   return {{"type", "BertProcessing"},
           {"sep", token(vocabulary.separator_id.value())},
           {"cls", token(vocabulary.cls_id.value())}};

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "base/json.h"
 #include "text/decoding_rules.h"
+#include "text/gguf_tokenizer.h"
 #include "text/tokenizer.h"
 #include "text/utf8.h"
 
@@ -41,6 +44,25 @@ inline GgufVocabulary piece_vocabulary(const std::string& pre, const std::vector
   }
   out.token_types.assign(out.tokens.size(), 1);
   return out;
+}
+
+// The tokenizer.json that a vocabulary stands for, long lists included: what Tokenizer::from_gguf() never writes down.
+inline std::string whole_json(const GgufVocabulary& vocabulary) {
+  TokenizerParts parts = tokenizer_parts_of(vocabulary, "whole");
+  if (!parts.merges) return dump_json(parts.frame);
+  std::map<std::string, std::size_t> ids;  // of equal tokens the first
+  for (std::size_t id = 0; id < vocabulary.tokens.size(); ++id) ids.emplace(vocabulary.tokens[id], id);
+  Json::object_t vocab;
+  for (const auto& [token, id] : ids) vocab.push_back({token, id});
+  Json merges = Json::array();
+  for (std::size_t i = 0; i < parts.merges->texts.size(); ++i) {
+    const std::string text(parts.merges->texts[i]);
+    const std::size_t cut = parts.merges->cuts[i];
+    merges.push_back({text.substr(0, cut), text.substr(cut + parts.merges->gap)});
+  }
+  parts.frame["model"]["vocab"] = std::move(vocab);
+  parts.frame["model"]["merges"] = std::move(merges);
+  return dump_json(parts.frame);
 }
 
 inline void add_control_tokens(GgufVocabulary& vocabulary, const std::vector<std::string>& tokens) {

@@ -16,19 +16,20 @@ constexpr std::string_view kTag = "tokenizer";
 constexpr std::uint32_t kMaxId = 1u << 24;
 
 struct Visit {
-  std::vector<TokenEntry>& tokens;
+  Tokenizer::Impl& impl;
   bool id_too_large = false;
 };
 
-// Called from Rust: must not throw, so an id out of bounds is only remembered.
+// Called from Rust, by ascending id: must not throw, so an id out of bounds is only remembered.
 void take_token(void* context, std::uint32_t id, const char* text, std::size_t size, int special) {
   auto& visit = *static_cast<Visit*>(context);
   if (id > kMaxId) {
     visit.id_too_large = true;
     return;
   }
-  if (id >= visit.tokens.size()) visit.tokens.resize(id + 1);
-  visit.tokens[id] = {.text = std::string(text, size), .bytes = {}, .exists = true, .special = special != 0};
+  for (; visit.impl.kinds.size() < id; visit.impl.kinds.push_back(TokenKind::absent)) visit.impl.texts.push_back({});
+  visit.impl.texts.push_back({text, size});
+  visit.impl.kinds.push_back(special ? TokenKind::special : TokenKind::plain);
 }
 
 void read_vocabulary(Tokenizer::Impl& impl) {
@@ -37,25 +38,33 @@ void read_vocabulary(Tokenizer::Impl& impl) {
     return godwit_tokenizer_describe(impl.handle.get(), description.out(), error);
   });
   impl.rules = DecodingRules::from_description(parse_json(description.view(), impl.origin));
-  Visit visit{impl.tokens};
+  Visit visit{impl};
   rust_call(kTag, impl.origin, [&](GodwitBytes* error) {
     return godwit_tokenizer_visit(impl.handle.get(), &take_token, &visit, error);
   });
   if (visit.id_too_large) fail(ErrorCode::corrupt_file, kTag, "{}: token id above {}", impl.origin, kMaxId);
-  for (std::size_t id = 0; id < impl.tokens.size(); ++id) {
-    TokenEntry& token = impl.tokens[id];
-    if (!token.exists) continue;
-    impl.ids.emplace(token.text, static_cast<int>(id));
-    if (!token.special) token.bytes = impl.rules.bytes_of(token.text);
-  }
 }
+
+// `create(handle, error)` makes the Rust half.
+template <typename Create>
+std::unique_ptr<Tokenizer::Impl> made_by(std::string_view origin, Create&& create) {
+  auto impl = std::make_unique<Tokenizer::Impl>();
+  impl->origin = std::string(origin);
+  GodwitTokenizer* handle = nullptr;
+  rust_call(kTag, origin, [&](GodwitBytes* error) { return create(&handle, error); });
+  impl->handle.reset(handle);
+  read_vocabulary(*impl);
+  return impl;
+}
+
+GodwitTexts texts_of(const StringList& list) { return {list.bytes().data(), list.ends().data(), list.size()}; }
 
 }  // namespace
 
-const TokenEntry& Tokenizer::Impl::entry(int id) const {
-  if (id < 0 || static_cast<std::size_t>(id) >= tokens.size() || !tokens[id].exists)
-    fail(ErrorCode::invalid_argument, kTag, "{}: no token has id {}", origin, id);
-  return tokens[id];
+TokenKind Tokenizer::Impl::need(int id) const {
+  const TokenKind found = kind(id);
+  if (found == TokenKind::absent) fail(ErrorCode::invalid_argument, kTag, "{}: no token has id {}", origin, id);
+  return found;
 }
 
 Tokenizer::Tokenizer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -69,20 +78,21 @@ Tokenizer Tokenizer::from_file(const std::filesystem::path& tokenizer_json) {
   return from_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, tokenizer_json.string());
 }
 
-Tokenizer Tokenizer::from_json(std::string_view json, std::string_view origin) {
-  auto impl = std::make_unique<Impl>();
-  impl->origin = std::string(origin);
-  GodwitTokenizer* handle = nullptr;
-  rust_call(kTag, origin, [&](GodwitBytes* error) {
-    return godwit_tokenizer_new(json.data(), json.size(), &handle, error);
-  });
-  impl->handle.reset(handle);
-  read_vocabulary(*impl);
-  return Tokenizer(std::move(impl));
+Tokenizer Tokenizer::from_json(std::string_view json, std::string_view origin, Construction construction) {
+  return Tokenizer(made_by(origin, [&](GodwitTokenizer** handle, GodwitBytes* error) {
+    return godwit_tokenizer_new(json.data(), json.size(), construction == Construction::general, handle, error);
+  }));
 }
 
 Tokenizer Tokenizer::from_gguf(const GgufVocabulary& vocabulary, std::string_view origin) {
-  return from_json(tokenizer_json_of(vocabulary, origin), origin);
+  const TokenizerParts parts = tokenizer_parts_of(vocabulary, origin);
+  const std::string frame = dump_json(parts.frame);
+  if (!parts.merges) return from_json(frame, origin);
+  const GodwitTexts tokens = texts_of(vocabulary.tokens);
+  const GodwitMerges merges{texts_of(parts.merges->texts), parts.merges->cuts.data(), parts.merges->gap};
+  return Tokenizer(made_by(origin, [&](GodwitTokenizer** handle, GodwitBytes* error) {
+    return godwit_tokenizer_new_bpe(frame.data(), frame.size(), &tokens, &merges, handle, error);
+  }));
 }
 
 std::vector<int> Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
@@ -105,23 +115,26 @@ std::string Tokenizer::decode(std::span<const int> ids, bool skip_special_tokens
   return text + detokenizer.finish();
 }
 
-int Tokenizer::vocabulary_size() const { return static_cast<int>(impl_->tokens.size()); }
+int Tokenizer::vocabulary_size() const { return static_cast<int>(impl_->kinds.size()); }
 
 std::optional<int> Tokenizer::id_of(std::string_view token) const {
-  const auto found = impl_->ids.find(std::string(token));
-  if (found == impl_->ids.end()) return std::nullopt;
-  return found->second;
+  std::int64_t id = -1;
+  rust_call(kTag, impl_->origin, [&](GodwitBytes* error) {
+    return godwit_tokenizer_id_of(impl_->handle.get(), token.data(), token.size(), &id, error);
+  });
+  if (id < 0) return std::nullopt;
+  return static_cast<int>(id);
 }
 
 std::optional<std::string> Tokenizer::token_of(int id) const {
-  if (id < 0 || id >= vocabulary_size() || !impl_->tokens[id].exists) return std::nullopt;
-  return impl_->tokens[id].text;
+  if (impl_->kind(id) == TokenKind::absent) return std::nullopt;
+  return std::string(impl_->texts[id]);
 }
 
-std::string Tokenizer::bytes_of(int id) const { return impl_->entry(id).bytes; }
-
-bool Tokenizer::is_special(int id) const {
-  return id >= 0 && id < vocabulary_size() && impl_->tokens[id].special;
+std::string Tokenizer::bytes_of(int id) const {
+  return impl_->need(id) == TokenKind::special ? "" : impl_->rules.bytes_of(impl_->texts[id]);
 }
+
+bool Tokenizer::is_special(int id) const { return impl_->kind(id) == TokenKind::special; }
 
 }  // namespace godwit::text

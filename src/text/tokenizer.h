@@ -24,7 +24,10 @@ class Tokenizer {
  public:
   // From a tokenizer.json. Throws Error{not_found, corrupt_file} naming the file.
   static Tokenizer from_file(const std::filesystem::path& tokenizer_json);
-  static Tokenizer from_json(std::string_view json, std::string_view origin);
+  // `general` is for tests: the crate's own model, where `direct` would make ours, which gives the same ids.
+  enum class Construction { direct, general };
+  static Tokenizer from_json(std::string_view json, std::string_view origin,
+                             Construction construction = Construction::direct);
   // Rebuilt from GGUF metadata. An unknown model or pre-tokenizer is Error{unsupported}
   // naming it.
   static Tokenizer from_gguf(const GgufVocabulary& vocabulary, std::string_view origin);

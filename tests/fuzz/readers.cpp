@@ -69,11 +69,11 @@ void walk(WeightStore& store) {
 }
 
 void read_gguf_bytes(const std::string& bytes) {
-  const GgufFile file = read_gguf(as_file(bytes));
+  GgufFile file = read_gguf(as_file(bytes));
   load(file.tensors);
-  gguf_tokenizer(file.metadata);
   const Dialects dialects = test_dialects();
   const Config config = gguf_config(file, dialects);
+  take_gguf_tokenizer(file.metadata);
   WeightStore store(gguf_tensors(file, *gguf_dialect(file.metadata, dialects).gguf, config), {}, "fuzz");
   walk(store);
 }

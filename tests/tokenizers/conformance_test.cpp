@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "text/detokenizer.h"
+#include "text/test_vocabularies.h"
 #include "text/tokenizer.h"
 
 namespace godwit::text {
@@ -27,6 +28,10 @@ void take(const Json& from, const char* key, T& into) {
 template <typename T>
 void take(const Json& from, const char* key, std::optional<T>& into) {
   if (from.contains(key) && !from[key].is_null()) into = from[key].get<T>();
+}
+
+void take(const Json& from, const char* key, StringList& into) {
+  if (from.contains(key) && !from[key].is_null()) into = StringList(from[key].get<std::vector<std::string>>());
 }
 
 GgufVocabulary vocabulary_of(const Json& gguf) {
@@ -79,6 +84,45 @@ TEST(TokenizerConformance, EveryTextEncodesToTheIdsOfTheOracle) {
   });
   std::printf("%d encodings\n", total);
   EXPECT_GT(total, 10000);
+}
+
+void expect_equal(const Tokenizer& direct, const Tokenizer& general, const Json& cases, const std::string& label) {
+  ASSERT_EQ(direct.vocabulary_size(), general.vocabulary_size()) << label;
+  for (int id = 0; id < direct.vocabulary_size(); ++id) {
+    const std::optional<std::string> token = direct.token_of(id);
+    ASSERT_EQ(token, general.token_of(id)) << label << " " << id;
+    if (!token) continue;
+    ASSERT_EQ(direct.bytes_of(id), general.bytes_of(id)) << label << " " << id;
+    ASSERT_EQ(direct.is_special(id), general.is_special(id)) << label << " " << id;
+    ASSERT_EQ(direct.id_of(*token), general.id_of(*token)) << label << " " << id;
+  }
+  for (const Json& item : cases)
+    for (const bool special : {false, true}) {
+      const EncodeOptions options{.add_special_tokens = special, .parse_special_tokens = item["parse_special"]};
+      const auto text = item["text"].get<std::string>();
+      ASSERT_EQ(direct.encode(text, options), general.encode(text, options)) << label << " " << item.dump();
+    }
+}
+
+// Our own BPE model against the crate's, made of the file's own tokenizer.json and of the one that the GGUF twin stands for.
+TEST(TokenizerConformance, TheDirectConstructionEqualsTheGeneralOne) {
+  int compared = 0;
+  const auto compare = [&](const Tokenizer& direct, const std::string& json, const Json& cases, const std::string& label) {
+    expect_equal(direct, Tokenizer::from_json(json, "general", Tokenizer::Construction::general), cases, label);
+    ++compared;
+  };
+  for (const Json& name : read("index")) {
+    const Json suite = read(name.get<std::string>());
+    if (!suite["json"].is_null()) {
+      const auto json = suite["json"].get<std::string>();
+      compare(Tokenizer::from_json(json, "direct"), json, suite["cases"], name.get<std::string>() + " (json)");
+    }
+    if (!suite["gguf"].is_null()) {
+      const GgufVocabulary vocabulary = vocabulary_of(suite["gguf"]);
+      compare(Tokenizer::from_gguf(vocabulary, "direct"), whole_json(vocabulary), suite["cases"], name.get<std::string>() + " (gguf)");
+    }
+  }
+  EXPECT_GT(compared, 10);
 }
 
 TEST(TokenizerConformance, EverySequenceDecodesToTheTextOfTheOracle) {

@@ -2,6 +2,12 @@
 //! across it.
 
 mod border;
+mod bpe;
 mod chat_template;
 mod grammar;
+mod json;
+mod merges;
+mod parts;
+mod pipeline;
+mod texts;
 mod tokenizer;
