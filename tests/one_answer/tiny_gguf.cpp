@@ -79,12 +79,14 @@ void write_model(const std::filesystem::path& path, bool slides, unsigned seed) 
 }
 
 std::unique_ptr<models::ModelBundle> open_model(const std::filesystem::path& file, NumericMode mode,
-                                                std::optional<kernels::ActivationForm> activations) {
+                                                std::optional<kernels::ActivationForm> activations,
+                                                models::PlanUse plan) {
   models::ModelOptions options;
   options.path = file;
   options.id = file.filename().string();
   options.mode = mode;
   options.activations = activations;
+  options.plan = plan;
   options.threads = 1;  // another number changes no bit (native_test of the oracle suite), only time
   return models::ModelBundle::open(options, Log());
 }
