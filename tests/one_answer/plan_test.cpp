@@ -11,6 +11,7 @@
 #include "one_answer/forward.h"
 #include "one_answer/tiny_affine.h"
 #include "one_answer/tiny_gguf.h"
+#include "ops/kv_layer.h"
 
 namespace godwit::one_answer {
 namespace {
@@ -167,8 +168,8 @@ TEST_P(Plans, AStepThatThrowsInTheMiddleLeavesTheRowAsItWas) {
 INSTANTIATE_TEST_SUITE_P(Models, Plans,
                          testing::Combine(testing::Values("full", "sliding", "affine"),
                                           testing::Values(ActivationForm::int8, ActivationForm::f32)),
-                         [](const auto& info) {
-                           return std::get<0>(info.param) + "_" + std::string(models::name_of(std::get<1>(info.param)));
+                         [](const auto& instance) {
+                           return std::get<0>(instance.param) + "_" + std::string(models::name_of(std::get<1>(instance.param)));
                          });
 
 decode::Timings timings_of(const std::filesystem::path& file, PlanUse plan, NumericMode mode, double temperature) {
