@@ -68,15 +68,17 @@ void ModelFlags::add_to(CLI::App& verb, bool with_chat) {
   kv.add_to(verb);
   verb.add_option("--activations", activations,
                   "What meets quantized weights: int8 (default; fast) or f32 (near the oracle; slow); native arithmetic")
-      ->check(CLI::IsMember({"int8", "f32"}));
+      ->check(CLI::IsMember({"int8", "f32"}))
+      ->option_text("TEXT");
   verb.add_option("--quantize-on-load", quantize_on_load,
                   "Quantize matrices of F32, F16 or BF16 while they are loaded: q8 (Q8_0) or q4 (Q4_0); native arithmetic")
-      ->check(CLI::IsMember({"q8", "q4"}));
+      ->check(CLI::IsMember({"q8", "q4"}))
+      ->option_text("TEXT");
   verb.add_option("--plan", plan,
-                  "Run steps by a plan recorded for the model's config: auto is where there is one, required is an error "
-                  "without one, off takes the graph; the same bits, native arithmetic")
+                  "Run native steps by a plan recorded for the model's config: auto is where there is one, required is an "
+                  "error without one, off takes the graph; the same bits")
       ->check(CLI::IsMember({"auto", "off", "required"}))
-      ->capture_default_str();
+      ->option_text("TEXT=auto");
   verb.add_option("--packed-cache", packed_cache,
                   "Folder that keeps the packed weights of native arithmetic, or off (default: in the user's cache folder)");
   verb.add_option("--ctx", context_length, "Most tokens of a prompt and its answer")->check(at_least(1));

@@ -1,6 +1,7 @@
 """--plan as a user meets it: the same answer with and without, a count that says which, and refusals by name."""
 
 import json
+import pathlib
 import tempfile
 import unittest
 
@@ -34,7 +35,7 @@ class Plan(unittest.TestCase):
                     file = f"{folder}/{plan}{len(step)}.safetensors"
                     done = run("eval", "logits", *NATIVE, "--tokens", "1,2,3,4,5,6,7", "-o", file, "--plan", plan, *step)
                     self.assertEqual(done.returncode, 0, done.stderr)
-                    files.append(open(file, "rb").read())
+                    files.append(pathlib.Path(file).read_bytes())
             self.assertEqual(len(set(files)), 1)
 
     def test_prompts_kept_on_disk_are_found_whoever_computed_them(self):
@@ -47,7 +48,7 @@ class Plan(unittest.TestCase):
 
     def test_where_there_is_none_required_is_an_error_that_says_why(self):
         done = run("generate", "-m", RANDOM, "--tokens", "1", "--math", "reference", "--plan", "required")
-        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.returncode, 2)
         self.assertIn(b"a plan is required", done.stderr)
         self.assertIn(b"reference", done.stderr)
         done = run("bench", "-m", RANDOM, "--plan", "required")  # its matrices are F32
