@@ -72,37 +72,45 @@ ops::NativeRuntime& need_runtime(const StoreChoices& choices) {
 
 }  // namespace
 
-NativeLayer::NativeLayer(const StoreChoices& choices, LayerPlace place, std::span<Row::Impl* const> rows,
-                         std::span<const RowSpan> spans, bool reads_only)
-    : choices_(choices), need_(choices.groups[place.group].need), kv_(std::make_shared<ops::KvLayer>()) {
-  const LayerGroup& group = choices.groups[place.group];
-  kv_->window = group.window();
-  kv_->reads_only = reads_only;
+NativeLayer::NativeLayer(const StoreChoices& choices, int index, ops::KvLayer& kv)
+    : choices_(choices),
+      index_(index),
+      group_(choices.groups[choices.places[static_cast<std::size_t>(index)].group]),
+      need_(group_.need),
+      kv_(kv) {}
+
+void NativeLayer::begin(std::span<Row::Impl* const> rows, std::span<const RowSpan> spans, bool reads_only) {
+  const LayerPlace& place = choices_.places[static_cast<std::size_t>(index_)];
+  kv_.window = group_.window();
+  kv_.reads_only = reads_only;
+  kv_.stored = false;
+  kv_.rows.clear();
+  tokens_ = 0;
   for (std::size_t r = 0; r < rows.size(); ++r) {
     const Row::Impl& row = *rows[r];
-    const NativePlanes& planes = group.native(row.encoded).slots[place.index];
-    kv_->rows.push_back({.blocks = row.tables[place.group].pointers(),
-                         .keys = planes.keys,
-                         .values = planes.values,
-                         .position = row.length,
-                         .tokens = spans[r].tokens,
-                         .ends = {}});
-    if (!reads_only) look_forward(kv_->rows.back(), spans[r]);
+    const NativePlanes& planes = group_.native(row.encoded).slots[place.index];
+    kv_.rows.push_back({.blocks = row.tables[place.group].pointers(),
+                        .keys = planes.keys,
+                        .values = planes.values,
+                        .position = row.length,
+                        .tokens = spans[r].tokens,
+                        .ends = {}});
+    if (!reads_only) look_forward(kv_.rows.back(), spans[r]);
     tokens_ += spans[r].tokens;
   }
 }
 
 mx::array NativeLayer::attend(const mx::array& q, const mx::array& k, const mx::array& v, const AttendSpec& spec) {
-  GODWIT_CHECK(!kv_->reads_only && !kv_->stored, "a layer stored twice in one Step, or in one that only reads");
+  GODWIT_CHECK(!kv_.reads_only && !kv_.stored, "a layer stored twice in one Step, or in one that only reads");
   const bool has_values = need_.content != Content::keys_as_values;
   check_packed(q, tokens_, 0, need_.key_dim, "q");
   check_packed(k, tokens_, need_.kv_heads, need_.key_dim, "k");
   if (has_values) check_packed(v, tokens_, need_.kv_heads, need_.value_dim, "v");
   Operands o = operands(q, &k, has_values ? &v : nullptr, need_.value_dim, spec);
   ops::NativeRuntime& runtime = need_runtime(choices_);
-  ops::store_span(runtime, *kv_, o.span);
-  kv_->stored = true;
-  ops::attend_span(runtime, *kv_, o.span);
+  ops::store_span(runtime, kv_, o.span);
+  kv_.stored = true;
+  ops::attend_span(runtime, kv_, o.span);
   runtime.scratch.reset();
   return mx::astype(o.out, q.dtype());
 }
@@ -111,19 +119,19 @@ mx::array NativeLayer::attend(const mx::array& q, const AttendSpec& spec) {
   GODWIT_CHECK(stored(), "a layer was read before this Step stored its span");
   check_packed(q, tokens_, 0, need_.key_dim, "q");
   Operands o = operands(q, nullptr, nullptr, need_.value_dim, spec);
-  ops::attend_span(need_runtime(choices_), *kv_, o.span);
+  ops::attend_span(need_runtime(choices_), kv_, o.span);
   choices_.runtime->scratch.reset();
   return mx::astype(o.out, q.dtype());
 }
 
 mx::array NativeLayer::attend_block(const mx::array& q, const mx::array& k, const mx::array& v,
                                     const AttendSpec& spec) {
-  GODWIT_CHECK(!kv_->stored, "a block was attended after this Step stored its span");
+  GODWIT_CHECK(!kv_.stored, "a block was attended after this Step stored its span");
   check_packed(q, tokens_, 0, need_.key_dim, "q");
   check_packed(k, tokens_, need_.kv_heads, need_.key_dim, "k");
   check_packed(v, tokens_, need_.kv_heads, need_.value_dim, "v");
   Operands o = operands(q, &k, &v, need_.value_dim, spec);
-  ops::attend_block(need_runtime(choices_), *kv_, o.span);
+  ops::attend_block(need_runtime(choices_), kv_, o.span);
   choices_.runtime->scratch.reset();
   return mx::astype(o.out, q.dtype());
 }

@@ -2,7 +2,6 @@
 // arithmetic for whoever attends outside one. Private to cache.
 #pragma once
 
-#include <memory>
 #include <span>
 
 #include "cache/row_impl.h"
@@ -13,27 +12,31 @@ namespace godwit::cache {
 
 class NativeLayer final : public StepLayer {
  public:
-  // Room for the tokens of every row has been made. `rows` and `spans` in plan order.
-  NativeLayer(const StoreChoices& choices, LayerPlace place, std::span<Row::Impl* const> rows,
-              std::span<const RowSpan> spans, bool reads_only);
+  // `kv` is entry `index` of the Step's and outlives the layer.
+  NativeLayer(const StoreChoices& choices, int index, ops::KvLayer& kv);
+  // For the Steps that follow each other. Room for the tokens of every row has been made. `rows` and `spans` in plan
+  // order.
+  void begin(std::span<Row::Impl* const> rows, std::span<const RowSpan> spans, bool reads_only);
 
   // These evaluate their inputs and compute at once, on the calling thread and the runtime's pool.
   mx::array attend(const mx::array& q, const mx::array& k, const mx::array& v, const AttendSpec& spec) override;
   mx::array attend(const mx::array& q, const AttendSpec& spec) override;
   mx::array attend_block(const mx::array& q, const mx::array& k, const mx::array& v,
                          const AttendSpec& spec) override;
-  std::shared_ptr<ops::KvLayer> native() override { return kv_; }
+  int kv_layer() const override { return index_; }
 
-  bool stored() const override { return kv_->reads_only || kv_->stored; }
+  bool stored() const override { return kv_.reads_only || kv_.stored; }
   void pending(std::vector<mx::array>&) const override {}
-  void publish() noexcept override { kv_->open = false; }
-  void abandon() noexcept override { kv_->open = false; }
+  void publish() noexcept override {}
+  void abandon() noexcept override {}
 
  private:
   const StoreChoices& choices_;
+  const int index_;
+  const LayerGroup& group_;
   const LayerNeed& need_;
   int tokens_ = 0;
-  std::shared_ptr<ops::KvLayer> kv_;
+  ops::KvLayer& kv_;
 };
 
 }  // namespace godwit::cache

@@ -73,8 +73,9 @@ class LayerState {
   virtual void write(const mx::array& k, const mx::array& v) = 0;
   // Recurrent layers: moves the state over this span. Returns [tokens, value_heads, value_dim].
   virtual mx::array recur(const RecurrentInputs& inputs) = 0;
-  // `native` mode: what its fused attention primitive writes and reads. Error{internal} in `reference`.
-  virtual std::shared_ptr<ops::KvLayer> native() = 0;
+  // `native` mode: which of Step::kv_layers() its fused attention primitive writes and reads. Error{internal} in
+  // `reference`.
+  virtual int kv_layer() const = 0;
 };
 
 // Two rows are interchangeable exactly when their signatures are equal.
@@ -167,6 +168,8 @@ class Step {
   std::span<const int> row_offsets() const;
   std::span<const int> row_tokens() const;
   LayerState& layer(int index);
+  // `native` mode: where the keys and values of each layer lie, by layer, until the Step ends.
+  std::span<ops::KvLayer> kv_layers();
   // Arrays to evaluate together with the outputs before publish().
   std::vector<mx::array> pending() const;
   // Moves lengths. Call after the eval; a Step that is destroyed without it leaves its rows as they were.
@@ -175,10 +178,15 @@ class Step {
   void publish();
 
   struct Impl;
-  explicit Step(std::unique_ptr<Impl> impl);
+  // Ends the step; its memory goes back to the store, whose next one needs none of its own then.
+  struct PutAway {
+    void operator()(Impl* impl) const noexcept;
+  };
+  using Owner = std::unique_ptr<Impl, PutAway>;
+  explicit Step(Owner impl);
 
  private:
-  std::unique_ptr<Impl> impl_;
+  Owner impl_;
 };
 
 // All rows of one opened model.

@@ -74,21 +74,22 @@ std::size_t fixed_bytes(const LayerNeed& need) {
 
 StateStore::StateStore(StateNeeds needs, KvPolicy policy, NumericMode mode, ops::NativeRuntime* runtime)
     : impl_(std::make_unique<Impl>(
-          Impl{std::make_shared<const StoreChoices>(std::move(needs), std::move(policy), mode, runtime)})) {}
+          Impl{.choices = std::make_shared<const StoreChoices>(std::move(needs), std::move(policy), mode, runtime)})) {}
 
 StateStore::~StateStore() = default;
 
 Row StateStore::create() const { return Row(std::make_unique<Row::Impl>(impl_->choices)); }
 
-Step StateStore::plan(std::span<const RowSpan> spans) const {
-  check_spans(*impl_->choices, spans, /*reads_only=*/false);
-  return Step(std::make_unique<Step::Impl>(*impl_->choices, spans, /*reads_only=*/false));
+Step StateStore::Impl::begin(std::span<const RowSpan> spans, bool reads_only) const {
+  check_spans(*choices, spans, reads_only);
+  Step::Owner impl(shelf->spare ? shelf->spare.release() : std::make_unique<Step::Impl>(*choices).release());
+  impl->shelf = shelf;
+  impl->begin(spans, reads_only);
+  return Step(std::move(impl));
 }
 
-Step StateStore::read(std::span<const RowSpan> spans) const {
-  check_spans(*impl_->choices, spans, /*reads_only=*/true);
-  return Step(std::make_unique<Step::Impl>(*impl_->choices, spans, /*reads_only=*/true));
-}
+Step StateStore::plan(std::span<const RowSpan> spans) const { return impl_->begin(spans, /*reads_only=*/false); }
+Step StateStore::read(std::span<const RowSpan> spans) const { return impl_->begin(spans, /*reads_only=*/true); }
 
 const StateNeeds& StateStore::needs() const { return impl_->choices->needs(); }
 const KvPolicy& StateStore::policy() const { return impl_->choices->policy(); }

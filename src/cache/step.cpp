@@ -28,33 +28,53 @@ void make_room(const StoreChoices& choices, std::span<const RowSpan> spans) {
 
 }  // namespace
 
-Step::Impl::Impl(const StoreChoices& shared, std::span<const RowSpan> planned, bool only)
-    : choices(shared), reads_only(only), spans(planned.begin(), planned.end()) {
+Step::Impl::Impl(const StoreChoices& shared)
+    : choices(shared), kv(shared.is_native() ? shared.places.size() : 0), layers(shared.places.size()) {
+  for (std::size_t i = 0; i < layers.size(); ++i)
+    if (is_kept(choices.places[i])) layers[i] = std::make_unique<NativeLayer>(choices, static_cast<int>(i), kv[i]);
+}
+
+// Layers that the next Step takes over; the others hold what belongs to one Step.
+bool Step::Impl::is_kept(const LayerPlace& place) const {
+  return choices.is_native() && place.content != Content::recurrent && place.content != Content::cross;
+}
+
+void Step::Impl::begin(std::span<const RowSpan> planned, bool only) {
+  reads_only = only;
+  spans.assign(planned.begin(), planned.end());
+  offsets.clear();
+  tokens.clear();
   if (!reads_only) {
     for (const RowSpan& span : spans) maintain(span.row->impl());
     if (choices.is_native()) make_room(choices, spans);
   }
   for (const RowSpan& span : planned) {
-    rows.push_back(&span.row->impl());
-    offsets.push_back(rows.back()->length);
+    offsets.push_back(span.row->impl().length);
     tokens.push_back(span.tokens);
+    rows.push_back(&span.row->impl());
+    rows.back()->in_step = true;
   }
   token_count = std::accumulate(tokens.begin(), tokens.end(), 0);
-  layers.reserve(choices.places.size());
-  for (const LayerPlace& place : choices.places) layers.push_back(make_layer(place));
-  for (Row::Impl* row : rows) row->in_step = true;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    if (is_kept(choices.places[i]))
+      static_cast<NativeLayer&>(*layers[i]).begin(rows, spans, reads_only);
+    else
+      layers[i] = make_layer(choices.places[i]);
+  }
 }
 
 std::unique_ptr<StepLayer> Step::Impl::make_layer(LayerPlace place) const {
   if (place.content == Content::recurrent) return std::make_unique<RecurrentLayer>(choices, place, rows, spans);
   if (place.content == Content::cross) return std::make_unique<CrossLayer>(choices, place, rows, spans);
-  if (choices.is_native()) return std::make_unique<NativeLayer>(choices, place, rows, spans, reads_only);
   return std::make_unique<ReferenceLayer>(*rows[0], place, spans[0], reads_only);
 }
 
-Step::Impl::~Impl() {
-  if (rows.empty()) return;
-  for (const auto& layer : layers) layer->abandon();
+void Step::Impl::end() noexcept {
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    if (!layers[i]) continue;
+    if (!rows.empty()) layers[i]->abandon();
+    if (!is_kept(choices.places[i])) layers[i].reset();
+  }
   for (std::size_t r = 0; r < rows.size(); ++r) {
     Row::Impl& row = *rows[r];
     if (!reads_only && choices.is_native()) {
@@ -63,6 +83,7 @@ Step::Impl::~Impl() {
     }
     row.in_step = false;
   }
+  rows.clear();
 }
 
 // Writes what every layer of the group has stored behind the row's tokens, where nobody looks yet.
@@ -113,7 +134,13 @@ void Step::Impl::publish() {
   rows.clear();
 }
 
-Step::Step(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+void Step::PutAway::operator()(Impl* impl) const noexcept {
+  std::unique_ptr<Impl> over(impl);
+  over->end();
+  if (const std::shared_ptr<StepShelf> shelf = std::move(over->shelf)) shelf->spare = std::move(over);
+}
+
+Step::Step(Owner impl) : impl_(std::move(impl)) {}
 Step::Step(Step&&) noexcept = default;
 Step& Step::operator=(Step&&) noexcept = default;
 Step::~Step() = default;
@@ -127,6 +154,11 @@ LayerState& Step::layer(int index) {
   GODWIT_CHECK(!impl_->rows.empty(), "a published Step");
   GODWIT_CHECK(index >= 0 && index < static_cast<int>(impl_->layers.size()), "layer {}", index);
   return *impl_->layers[static_cast<std::size_t>(index)];
+}
+
+std::span<ops::KvLayer> Step::kv_layers() {
+  GODWIT_CHECK(!impl_->rows.empty() && impl_->choices.is_native(), "a published Step, or one of reference mode");
+  return impl_->kv;
 }
 
 std::vector<mx::array> Step::pending() const {

@@ -7,27 +7,38 @@
 
 #include "cache/row_impl.h"
 #include "cache/step_layer.h"
+#include "ops/kv_layer.h"
 
 namespace godwit::cache {
 
+// Where a store keeps the memory of a Step that is over: a decode step is like the one before it.
+struct StepShelf {
+  std::unique_ptr<Step::Impl> spare;
+};
+
 struct Step::Impl {
-  // The rows have been checked; `reference` mode has one. `reads_only`: StateStore::read.
-  Impl(const StoreChoices& choices, std::span<const RowSpan> planned, bool reads_only);
-  ~Impl();
+  explicit Impl(const StoreChoices& choices);
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
+  // The rows have been checked; `reference` mode has one. `only`: StateStore::read. Whatever is thrown, end() follows.
+  void begin(std::span<const RowSpan> planned, bool only);
   void publish();
+  // Leaves rows that have not been published as they were.
+  void end() noexcept;
 
   const StoreChoices& choices;
-  bool reads_only;
+  std::shared_ptr<StepShelf> shelf;  // while the Step lasts
+  bool reads_only = false;
   std::vector<RowSpan> spans;
   std::vector<Row::Impl*> rows;  // empty once published
   std::vector<int> offsets, tokens;
   int token_count = 0;
+  std::vector<ops::KvLayer> kv;  // `native`: by layer, each held by a NativeLayer
   std::vector<std::unique_ptr<StepLayer>> layers;
 
  private:
+  bool is_kept(const LayerPlace& place) const;
   std::unique_ptr<StepLayer> make_layer(LayerPlace place) const;
   void store_reference_group(std::size_t group);
 };

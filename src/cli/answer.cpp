@@ -48,7 +48,9 @@ Json json_of(const decode::Timings& timings) {
           {"prompt_seconds", timings.prompt_seconds},
           {"completion_seconds", timings.completion_seconds},
           {"prompt_tokens_per_second", per_second(computed, timings.prompt_seconds)},
-          {"completion_tokens_per_second", per_second(later_tokens, timings.completion_seconds)}};
+          {"completion_tokens_per_second", per_second(later_tokens, timings.completion_seconds)},
+          {"steps", timings.steps},
+          {"planned_steps", timings.planned_steps}};
 }
 
 }  // namespace

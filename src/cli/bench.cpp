@@ -40,6 +40,7 @@ struct BenchFlags {
 
 struct Speed {
   double prefill = 0, decode = 0;  // tokens per second
+  int steps = 0, planned_steps = 0;
 };
 
 // "model name" of the first processor; empty where the system does not say.
@@ -59,7 +60,7 @@ Speed one_round(decode::Engine& engine, const BenchFlags& flags, InterruptGuard&
   const Answer answer = follow(engine, std::move(request), interrupts, [](std::string_view) {});
   if (answer.finish == decode::FinishReason::cancelled) fail(ErrorCode::cancelled, "bench", "stopped");
   const decode::Timings& t = answer.timings;
-  return {t.prompt_tokens / t.prompt_seconds, (t.completion_tokens - 1) / t.completion_seconds};
+  return {t.prompt_tokens / t.prompt_seconds, (t.completion_tokens - 1) / t.completion_seconds, t.steps, t.planned_steps};
 }
 
 Json machine_of(const models::ModelBundle& model) {
@@ -79,8 +80,11 @@ Measured measure(const BenchFlags& flags, CommandContext& context, InterruptGuar
   const models::ModelBundle& model = engine.model();
   one_round(engine, flags, interrupts);
   std::vector<double> prefill, decode;
+  int steps = 0, planned_steps = 0;
   for (int round = 0; round < flags.repeats; ++round) {
     const Speed speed = one_round(engine, flags, interrupts);
+    steps += speed.steps;
+    planned_steps += speed.planned_steps;
     prefill.push_back(speed.prefill);
     decode.push_back(speed.decode);
   }
@@ -94,6 +98,9 @@ Measured measure(const BenchFlags& flags, CommandContext& context, InterruptGuar
            {"prompt", flags.prompt},
            {"generate", flags.generate},
            {"repeats", flags.repeats},
+           {"specialization", specialization_of(model)},
+           {"steps", steps},
+           {"planned_steps", planned_steps},
            {"prefill_tok_s", median(prefill)},
            {"decode_tok_s", median(decode)},
            {"peak_bytes", peak_bytes()}}};

@@ -35,6 +35,7 @@ Json bench_batch(const models::ModelOptions& options, const BatchBenchOptions& b
   return {{"model", options.id},
           {"math", name_of(model->mode)},
           {"activations", activations_of(*model)},
+          {"specialization", specialization_of(*model)},
           {"level", kernels::level_name(options.level)},
           {"threads", options.threads},
           {"rows", bench.rows},

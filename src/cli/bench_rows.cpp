@@ -4,7 +4,6 @@
 #include <cstdint>
 
 #include "base/error.h"
-#include "base/mx_ops.h"
 #include "cache/chunks.h"
 #include "cli/bench_support.h"
 
@@ -25,8 +24,8 @@ void step_rows(const models::ModelBundle& model, std::span<cache::Row> rows, int
   }
   cache::Step step = model.store->plan(spans);
   const auto total = static_cast<int>(tokens.size());
-  const mx::array hidden = model.graph->hidden(mx::array(tokens.begin(), {total}, mx::int32), step);
-  const std::span<const float> logits = model.executor->run(is_prompt ? hidden : model.graph->logits(hidden));
+  const std::span<const float> logits =
+      model.forward(tokens, step, is_prompt ? ops::StepOutput::state : ops::StepOutput::logits);
   const auto width = static_cast<std::int64_t>(model.vocabulary);
   for (int row = 0; !is_prompt && row < total; ++row) {
     std::int64_t best = -1;

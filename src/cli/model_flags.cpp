@@ -68,10 +68,17 @@ void ModelFlags::add_to(CLI::App& verb, bool with_chat) {
   kv.add_to(verb);
   verb.add_option("--activations", activations,
                   "What meets quantized weights: int8 (default; fast) or f32 (near the oracle; slow); native arithmetic")
-      ->check(CLI::IsMember({"int8", "f32"}));
+      ->check(CLI::IsMember({"int8", "f32"}))
+      ->option_text("TEXT");
   verb.add_option("--quantize-on-load", quantize_on_load,
                   "Quantize matrices of F32, F16 or BF16 while they are loaded: q8 (Q8_0) or q4 (Q4_0); native arithmetic")
-      ->check(CLI::IsMember({"q8", "q4"}));
+      ->check(CLI::IsMember({"q8", "q4"}))
+      ->option_text("TEXT");
+  verb.add_option("--plan", plan,
+                  "Run native steps by a plan recorded for the model's config: auto is where there is one, required is an "
+                  "error without one, off takes the graph; the same bits")
+      ->check(CLI::IsMember({"auto", "off", "required"}))
+      ->option_text("TEXT=auto");
   verb.add_option("--packed-cache", packed_cache,
                   "Folder that keeps the packed weights of native arithmetic, or off (default: in the user's cache folder)");
   verb.add_option("--ctx", context_length, "Most tokens of a prompt and its answer")->check(at_least(1));
@@ -87,6 +94,8 @@ models::ModelOptions ModelFlags::options(const CommandContext& context) const {
     options.activations = *activations == "f32" ? kernels::ActivationForm::f32 : kernels::ActivationForm::int8;
   if (quantize_on_load)
     options.quantize_on_load = *quantize_on_load == "q8" ? kernels::BlockFormat::q8_0 : kernels::BlockFormat::q4_0;
+  if (plan == "off") options.plan = models::PlanUse::off;
+  if (plan == "required") options.plan = models::PlanUse::required;
   options.packed_folder = packed_folder(packed_cache, context.environment);
   options.context_length = context_length;
   if (!chat_template.empty()) options.chat_template = chat_template;
@@ -101,6 +110,10 @@ std::string_view name_of(NumericMode mode) { return mode == NumericMode::native 
 std::string arithmetic_of(const models::ModelBundle& model) {
   const bool is_f32 = model.activations() == kernels::ActivationForm::f32;
   return fmt::format("{}{}", name_of(model.mode), is_f32 ? ", f32 activations" : "");
+}
+
+std::string specialization_of(const models::ModelBundle& model) {
+  return std::string(models::name_of(model.specialization()));
 }
 
 Json activations_of(const models::ModelBundle& model) {

@@ -29,13 +29,14 @@ struct ModelFlags {
   KvFlags kv;
   std::optional<std::string> activations;       // int8 or f32
   std::optional<std::string> quantize_on_load;  // q8 or q4
+  std::string plan = "auto";
   std::optional<int> context_length;
   std::optional<int> threads;
   std::string chat_template;
   std::optional<std::string> packed_cache;  // a folder, or off
 
-  // -m, --math, --threads, --activations, --kv, --kv-start, --quantize-on-load, --packed-cache, --ctx; `with_chat` adds
-  // --chat-template. The object must outlive the parse.
+  // -m, --math, --threads, --activations, --kv, --kv-start, --quantize-on-load, --plan, --packed-cache, --ctx;
+  // `with_chat` adds --chat-template. The object must outlive the parse.
   void add_to(CLI::App& verb, bool with_chat);
   // Finds the model, reads GODWIT_CPU_LEVEL and checks the rest. Throws Error: {invalid_argument} for an unknown level,
   // {unsupported} for one that this machine cannot run. Opens nothing.
@@ -45,6 +46,8 @@ struct ModelFlags {
 std::string_view name_of(NumericMode mode);
 // For people: "native", "native, f32 activations", "reference".
 std::string arithmetic_of(const models::ModelBundle& model);
+// "generated" where a plan serves the steps.
+std::string specialization_of(const models::ModelBundle& model);
 // "int8", "f32"; null in `reference`.
 Json activations_of(const models::ModelBundle& model);
 // "affine:4:64", "affine:4:64 from token 100".

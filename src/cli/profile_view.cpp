@@ -12,6 +12,12 @@ Json json_of(const models::Fidelity& fidelity) {
           {"figures", or_null(fidelity.figures)}};
 }
 
+Json native_json(const models::Profile& profile) {
+  Json json = json_of(*profile.native);
+  json["specialization"] = name_of(specialization_of(profile, NumericMode::native));
+  return json;
+}
+
 }  // namespace
 
 std::vector<std::string> profile_titles() { return {"PROFILE", "REFERENCE", "NATIVE", "CONFIG"}; }
@@ -35,7 +41,7 @@ Json json_of(const models::ResolvedProfile& resolved) {
           {"capabilities", profile.capabilities},
           {"config_fingerprint", resolved.config.digits},
           {"reference", json_of(profile.reference)},
-          {"native", profile.native ? json_of(*profile.native) : Json(nullptr)}};
+          {"native", profile.native ? native_json(profile) : Json(nullptr)}};
 }
 
 }  // namespace godwit::cli

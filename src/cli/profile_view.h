@@ -16,7 +16,7 @@ std::vector<std::string> profile_titles();
 std::vector<std::string> profile_cells(const models::ResolvedProfile& resolved);
 
 // {id, artifact, loader, graph, loop, specialization, implementation, capabilities, config_fingerprint,
-// reference: {tier, oracle, claim, figures}, native: the same or null}; null where there is nothing to say.
+// reference: {tier, oracle, claim, figures}, native: the same and specialization, or null}; null where there is nothing to say.
 Json json_of(const models::ResolvedProfile& resolved);
 
 }  // namespace godwit::cli

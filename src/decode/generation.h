@@ -46,6 +46,8 @@ struct Timings {
   int completion_tokens = 0;      // tokens reported in events
   double prompt_seconds = 0;      // to the logits of the first token
   double completion_seconds = 0;  // from there to the end
+  int steps = 0;                  // forwards: one for each chunk of the prompt, one for each token made
+  int planned_steps = 0;          // of those, served by the model's plan
 };
 
 }  // namespace godwit::decode

@@ -137,6 +137,8 @@ void GenerationLoop::count_time() {
   (prompt_done_ ? timings_.completion_seconds : timings_.prompt_seconds) += seconds;
   prompt_done_ = true;
   mark_ = now;
+  timings_.steps = static_cast<int>(runner_.counts().steps);
+  timings_.planned_steps = static_cast<int>(runner_.counts().planned);
 }
 
 }  // namespace godwit::decode

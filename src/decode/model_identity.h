@@ -14,7 +14,7 @@ namespace godwit::decode {
 inline constexpr int kArithmeticVersion = 1;
 
 // Names the content of the weight files and the config, the arithmetic and, in `reference`, what its bits hang on: MLX
-// and the processor. Hashes are remembered in `memo_folder`. Throws Error{io, not_found}.
+// and the processor. Not whether steps run by a plan, nor threads nor level: they change no bit. Hashes are remembered in `memo_folder`. Throws Error{io, not_found}.
 std::string model_identity(const models::ModelBundle& bundle, const std::filesystem::path& memo_folder,
                            const Log& log);
 

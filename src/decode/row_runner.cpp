@@ -22,25 +22,27 @@ void RowRunner::run(std::span<const int> tokens, Outputs&& outputs) {
   for (const mx::array& pending : step.pending()) wanted.push_back(pending);
   mx::eval(wanted);
   step.publish();
+  ++counts_.steps;
 }
 
-template <typename Head, typename Use>
-void RowRunner::run_native(std::span<const int> tokens, Head&& head, Use&& use) {
+template <typename Use>
+void RowRunner::run_native(std::span<const int> tokens, ops::StepOutput wanted, Use&& use) {
+  const std::int64_t planned = bundle_.executor->counts().planned;
   const int count = static_cast<int>(tokens.size());
   const std::array<cache::RowSpan, 1> spans = {cache::RowSpan{&row_, count}};
   cache::Step step = store_.plan(spans);
-  const mx::array hidden = bundle_.graph->hidden(mx::array(tokens.begin(), {count}, mx::int32), step);
-  use(bundle_.executor->run(head(hidden)));
+  use(bundle_.forward(tokens, step, wanted));
   step.publish();
+  ++counts_.steps;
+  counts_.planned += bundle_.executor->counts().planned - planned;
 }
 
 std::vector<float> RowRunner::native_logits(std::span<const int> tokens) {
   std::vector<float> rows;
   while (!tokens.empty()) {
     const std::size_t count = std::min(chunk_tokens(), tokens.size());
-    run_native(
-        tokens.first(count), [&](const mx::array& hidden) { return bundle_.graph->logits(hidden); },
-        [&](std::span<const float> values) { rows.insert(rows.end(), values.begin(), values.end()); });
+    run_native(tokens.first(count), ops::StepOutput::logits,
+               [&](std::span<const float> values) { rows.insert(rows.end(), values.begin(), values.end()); });
     tokens = tokens.subspan(count);
   }
   return rows;
@@ -48,21 +50,17 @@ std::vector<float> RowRunner::native_logits(std::span<const int> tokens) {
 
 int RowRunner::native_greedy(int token) {
   std::int64_t best = -1;
-  run_native(
-      {&token, 1}, [&](const mx::array& hidden) { return bundle_.graph->logits(hidden); },
-      [&](std::span<const float> values) {
-        bundle_.runtime->kernels.argmax({values.data(), static_cast<std::int64_t>(values.size()), &best});
-        if (best < 0 || !std::isfinite(values[static_cast<std::size_t>(best)]))
-          fail(ErrorCode::internal, "sampling", "no token can be chosen: the model's logits hold {}",
-               best < 0 ? "no number" : "no finite largest one");
-      });
+  run_native({&token, 1}, ops::StepOutput::logits, [&](std::span<const float> values) {
+    bundle_.runtime->kernels.argmax({values.data(), static_cast<std::int64_t>(values.size()), &best});
+    if (best < 0 || !std::isfinite(values[static_cast<std::size_t>(best)]))
+      fail(ErrorCode::internal, "sampling", "no token can be chosen: the model's logits hold {}",
+           best < 0 ? "no number" : "no finite largest one");
+  });
   return static_cast<int>(best);
 }
 
 void RowRunner::store(std::span<const int> tokens) {
-  if (is_native())
-    return run_native(
-        tokens, [](const mx::array& hidden) { return hidden; }, [](std::span<const float>) {});
+  if (is_native()) return run_native(tokens, ops::StepOutput::state, [](std::span<const float>) {});
   run(tokens, [](const mx::array&) { return std::vector<mx::array>(); });
 }
 

@@ -26,6 +26,8 @@ class RowRunner {
       : bundle_(bundle), store_(store), row_(store.create()) {}
 
   int position() const { return row_.position(); }
+  // Steps that this runner has published.
+  const ops::StepCounts& counts() const { return counts_; }
   const cache::Row& row() const { return row_; }
   // Goes on from a row of the same store.
   void start_from(cache::Row row) { row_ = std::move(row); }
@@ -45,15 +47,16 @@ class RowRunner {
   bool is_native() const { return bundle_.mode == NumericMode::native; }
   template <typename Outputs>
   void run(std::span<const int> tokens, Outputs&& outputs);
-  // One native step: `use` is given the values of `head` over the hidden states.
-  template <typename Head, typename Use>
-  void run_native(std::span<const int> tokens, Head&& head, Use&& use);
+  // One native step: `use` is given the values that were wanted.
+  template <typename Use>
+  void run_native(std::span<const int> tokens, ops::StepOutput wanted, Use&& use);
   std::vector<float> native_logits(std::span<const int> tokens);
   int native_greedy(int token);
 
   const models::ModelBundle& bundle_;
   const cache::StateStore& store_;
   cache::Row row_;
+  ops::StepCounts counts_;
 };
 
 }  // namespace godwit::decode

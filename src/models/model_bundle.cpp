@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/file_map.h"
 #include "base/mx_error.h"
+#include "base/mx_ops.h"
 #include "kernels/quantize_blocks.h"
 #include "models/bundle_text.h"
 #include "models/opening.h"
@@ -25,6 +26,9 @@ void check_options(const ModelOptions& options) {
   if (options.quantize_on_load && options.mode == NumericMode::reference)
     fail(ErrorCode::invalid_argument, "models", "{}: weights are quantized on load for native arithmetic, not for reference",
          options.id);
+  if (options.plan == PlanUse::required && options.mode == NumericMode::reference)
+    fail(ErrorCode::invalid_argument, "models",
+         "{}: a plan is required, and there is none for reference arithmetic: plans are of native", options.id);
   if (options.activations && options.mode == NumericMode::reference)
     fail(ErrorCode::invalid_argument, "models",
          "{}: activations in {} are a choice of native arithmetic; in reference they have the model's dtype", options.id,
@@ -67,6 +71,9 @@ class GraphLoader {
     if (asked == NumericMode::reference) return load_reference();
     const bool is_chosen = asked || bundle_.options.quantize_on_load || bundle_.options.activations;
     if (!is_chosen && !opening_.profile.profile->native) {
+      if (needs_plan())
+        refuse_plan(fmt::format("plans are of native arithmetic, of which the profile {} promises nothing",
+                                opening_.profile.profile->id));
       log_.info("math: reference, because the profile {} promises nothing of native", opening_.profile.profile->id);
       return load_reference();
     }
@@ -76,6 +83,7 @@ class GraphLoader {
                 bundle_.options.threads, name_of(*bundle_.activations()));
     } catch (const Error& error) {
       if (is_chosen || error.code() != ErrorCode::unsupported) throw;
+      if (needs_plan()) refuse_plan(fmt::format("native arithmetic cannot serve this model: {}", error.what()));
       log_.info("math: reference, because native cannot serve this model: {}", error.what());
       load_reference();
     }
@@ -89,6 +97,33 @@ class GraphLoader {
         bundle_.options.activations.value_or(kernels::ActivationForm::int8));
     bundle_.executor = std::make_unique<ops::Executor>(*bundle_.runtime);
     load_graph();
+    make_plan();
+  }
+
+  bool needs_plan() const { return bundle_.options.plan == PlanUse::required; }
+
+  [[noreturn]] void refuse_plan(std::string_view reason) const {
+    fail(ErrorCode::unsupported, "models", "{}: a plan is required, and there is none for the config {}: {}",
+         opening_.checkpoint.config().origin, opening_.profile.config.shown(), reason);
+  }
+
+  // Whatever may keep a graph from being recorded, the graph itself can still run.
+  void make_plan() const {
+    if (bundle_.options.plan == PlanUse::off) return log_.info("plan: off");
+    try {
+      // Over dense rows: any span of tokens fits them.
+      bundle_.plan = record_plan(*bundle_.graph, *bundle_.make_store({}),
+                                 fmt::format("config {}\nartifact {}\nactivations {}\n", opening_.profile.config.digits,
+                                             opening_.profile.profile->artifact, name_of(*bundle_.activations())));
+    } catch (const Error& error) {
+      bundle_.plan_problem = error.what();
+      if (needs_plan()) refuse_plan(bundle_.plan_problem);
+      return log_.info("plan: none, because {}", bundle_.plan_problem);
+    }
+    bundle_.executor->prepare(bundle_.plan->steps, /*tokens=*/1);
+    log_.info("plan: {} for the config {}, {} nodes, key {}", name_of(bundle_.specialization()),
+              opening_.profile.config.shown(), bundle_.plan->steps.nodes(ops::StepOutput::logits).size(),
+              bundle_.plan->key.shown());
   }
 
   void load_reference() const {
@@ -219,6 +254,23 @@ std::optional<Fidelity> ModelBundle::fidelity() const {
   if (promise && activations() == kernels::ActivationForm::f32)
     promise->figures += "; with f32 activations only sums are rounded, in f32";
   return promise;
+}
+
+Specialization ModelBundle::specialization() const {
+  if (plan) return specialization_of(*profile.profile, NumericMode::native);
+  return profile.profile ? profile.profile->execution.specialization : Specialization::generic;
+}
+
+std::span<const float> ModelBundle::forward(std::span<const int> tokens, cache::Step& step,
+                                            ops::StepOutput wanted) const {
+  GODWIT_CHECK(executor != nullptr, "a native step of a model in reference mode");
+  if (plan)
+    return executor->run(plan->steps, {tokens, step.row_offsets(), step.row_tokens(), step.kv_layers()}, wanted);
+  const mx::array input(tokens.begin(), {static_cast<int>(tokens.size())}, mx::int32);
+  const mx::array hidden = graph->hidden(input, step);
+  if (wanted == ops::StepOutput::logits) return executor->run(graph->logits(hidden), step.kv_layers());
+  const std::span<const float> values = executor->run(hidden, step.kv_layers());
+  return wanted == ops::StepOutput::state ? std::span<const float>() : values;
 }
 
 std::unique_ptr<cache::StateStore> ModelBundle::make_store(const cache::KvPolicy& kv) const {

@@ -11,12 +11,14 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 
 #include "base/file_state.h"
 #include "base/log.h"
 #include "cache/state.h"
 #include "checkpoint/config.h"
+#include "models/decode_plan.h"
 #include "models/model.h"
 #include "models/model_options.h"
 #include "models/profile_table.h"
@@ -43,6 +45,8 @@ class ModelBundle {
   std::unique_ptr<ops::NativeRuntime> runtime;              // `native` only, with the executor over it
   std::unique_ptr<ops::Executor> executor;
   std::unique_ptr<Model> graph;
+  std::unique_ptr<const DecodePlan> plan;  // of the graph; absent: `reference`, --plan off, or see plan_problem
+  std::string plan_problem;                // why there is none though one was looked for
   std::unique_ptr<cache::StateStore> store;         // of options.kv
   std::optional<text::Tokenizer> tokenizer;         // absent: only token prompts can be served
   std::optional<text::ChatTemplate> chat_template;  // absent: chat routes are an error that says so
@@ -56,6 +60,13 @@ class ModelBundle {
   // What meets quantized weights in the arithmetic that was opened; nothing in `reference`, whose activations
   // have the model's dtype.
   std::optional<kernels::ActivationForm> activations() const;
+
+  // What runs a step: the plan (generated), or the graph as the profile has it.
+  Specialization specialization() const;
+
+  // `native` only: one step's values of all of its tokens, f32 row-major, valid until the next step; nothing for
+  // StepOutput::state. By the plan where there is one, with the bits of the graph. The caller publishes the step.
+  std::span<const float> forward(std::span<const int> tokens, cache::Step& step, ops::StepOutput wanted) const;
 
   // The promise of the profile about the arithmetic that was opened; nothing where it makes none.
   std::optional<Fidelity> fidelity() const;

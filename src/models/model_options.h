@@ -19,6 +19,14 @@ namespace godwit::models {
 
 struct Catalogue;
 
+// Whether steps run by a plan that was recorded at opening (models/decode_plan.h). No part of the identity: a plan has
+// the bits of the graph that it was recorded from.
+enum class PlanUse {
+  automatic,  // where there is one
+  off,
+  required,  // without one the model is not opened
+};
+
 struct ModelOptions {
   std::filesystem::path path;  // a folder with config.json, or a .gguf file: resolved already
   std::string id;              // the name shown to clients
@@ -31,6 +39,7 @@ struct ModelOptions {
   std::optional<kernels::ActivationForm> activations;
   // Matrices of numbers (F32, F16, BF16) are quantized to this when they are loaded: Q8_0 or Q4_0, native only.
   std::optional<kernels::BlockFormat> quantize_on_load;
+  PlanUse plan = PlanUse::automatic;  // native only
   // Packed weights of native mode are kept here from start to start (checkpoint/packed_cache.h). Absent: nowhere.
   std::optional<std::filesystem::path> packed_folder;
   std::optional<int> context_length;                   // --ctx: lowers the model's own limit

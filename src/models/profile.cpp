@@ -80,6 +80,10 @@ bool Profile::takes(const checkpoint::Config& given) const {
          (!accepts || accepts(given));
 }
 
+Specialization specialization_of(const Profile& profile, NumericMode mode) {
+  return mode == NumericMode::native ? Specialization::generated : profile.execution.specialization;
+}
+
 void check_contract(const Profile& profile) { Contract(profile).check(); }
 
 }  // namespace godwit::models

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/numeric_mode.h"
 #include "checkpoint/config.h"
 #include "checkpoint/fingerprint.h"
 #include "models/capability.h"
@@ -31,6 +32,10 @@ struct Profile {
 
   bool takes(const checkpoint::Config& given) const;
 };
+
+// What runs a decode step in that arithmetic: in `native` a plan recorded from the graph for the config at hand, in
+// `reference` the graph itself.
+Specialization specialization_of(const Profile& profile, NumericMode mode);
 
 // Throws Error{invalid_argument} "invalid contract" naming id and field: a blank id, graph or list of types,
 // half of the pair of artifact and config, an execution whose parts contradict each other, a promise that

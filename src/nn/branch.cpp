@@ -41,7 +41,7 @@ MixerBranch::MixerBranch(BranchNorms norms, std::unique_ptr<const Mixer> mixer)
 }
 
 mx::array MixerBranch::operator()(const mx::array& x, const cache::Step& step, cache::LayerState& state) const {
-  if (native_) return ops::attention_branch(x, native_, state.native());
+  if (native_) return ops::attention_branch(x, native_, state.kv_layer());
   return finished(x, (*mixer_)(begun(x, norms_), step, state), norms_);
 }
 

@@ -1,64 +1,109 @@
 #include "ops/executor.h"
 
 #include <chrono>
-#include <vector>
+#include <numeric>
 
 #include "base/error.h"
-#include "ops/native_primitive.h"
+#include "kernels/rope.h"
 
 namespace godwit::ops {
-namespace {
 
-const NativePrimitive& primitive_of(const mx::array& node) {
-  const auto* native = dynamic_cast<const NativePrimitive*>(&node.primitive());
-  if (native == nullptr)
-    fail(ErrorCode::internal, "executor", "the native graph holds a node that is not ours: {}",
-         node.primitive().name());
-  return *native;
+template <class Work>
+void Executor::timed(const char* name, Work&& work) {
+  if (!profile_) return work();
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const auto known = profile_->seconds.find(std::string_view(name));
+  if (known != profile_->seconds.end())
+    known->second += took;
+  else
+    profile_->seconds.emplace(name, took);
 }
 
-// The nodes from the data to `output`.
-std::vector<const mx::array*> chain_to(const mx::array& output) {
-  std::vector<const mx::array*> nodes;
-  for (const mx::array* at = &output; at->has_primitive() && !at->is_available(); at = &at->inputs()[0]) {
-    primitive_of(*at);
-    nodes.push_back(at);
-  }
-  return {nodes.rbegin(), nodes.rend()};
-}
-
-}  // namespace
-
-float* Executor::buffer(int index, std::size_t bytes) {
+float* Executor::buffer(int index, std::int64_t elements) {
+  const std::size_t bytes = static_cast<std::size_t>(elements) * sizeof(float);
   if (buffers_[index].size() < bytes) buffers_[index] = AlignedBuffer(bytes);
   return reinterpret_cast<float*>(buffers_[index].data());
 }
 
-void Executor::run_node(const mx::array& node, const void* input, float* output) {
-  const NativePrimitive& primitive = primitive_of(node);
-  const NativeCall call{input, output, node.shape(0), runtime_};
-  runtime_.scratch.reset();
-  if (!profile_) return primitive.run(call);
-  const auto begin = std::chrono::steady_clock::now();
-  primitive.run(call);
-  profile_->seconds[primitive.name()] += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
-std::span<const float> Executor::run(const mx::array& output) {
-  const std::vector<const mx::array*> nodes = chain_to(output);
-  GODWIT_CHECK(!nodes.empty(), "nothing to run");
-  const mx::array& source = nodes.front()->inputs()[0];
-  GODWIT_CHECK(source.flags().row_contiguous, "the input of a step is not contiguous");
-  const void* input = source.data<char>();
+std::span<const float> Executor::walk(std::span<const StepNode> nodes, const void* input, std::int64_t tokens,
+                                      std::span<KvLayer> layers) {
   int target = 0;
-  for (const mx::array* node : nodes) {
-    float* const out = buffer(target, node->nbytes());
-    run_node(*node, input, out);
+  for (const StepNode& node : nodes) {
+    float* const out = buffer(target, tokens * node.width);
+    NativeCall call{input, out, tokens, runtime_, layers, {}};
+    if (node.rope >= 0) {
+      const float* const cosines = rope_places_[static_cast<std::size_t>(node.rope)];
+      call.rope = {cosines, cosines + tokens * (node.primitive->rope()->dims / 2)};
+    }
+    runtime_.scratch.reset();
+    timed(node.primitive->name(), [&] { node.primitive->run(call); });
     input = out;
     target = 1 - target;
   }
   if (profile_) ++profile_->runs;
-  return {static_cast<const float*>(input), output.size()};
+  ++counts_.steps;
+  return {static_cast<const float*>(input), static_cast<std::size_t>(tokens * nodes.back().width)};
+}
+
+std::span<const float> Executor::run(const mx::array& output, std::span<KvLayer> layers) {
+  const StepChain chain = chain_to(output);
+  GODWIT_CHECK(chain.source->flags().row_contiguous, "the input of a step is not contiguous");
+  return walk(chain.nodes, chain.source->data<char>(), chain.source->shape(0), layers);
+}
+
+std::span<const float> Executor::run(const StepPlan& plan, const StepInput& input, StepOutput wanted) {
+  const auto tokens = static_cast<std::int64_t>(input.tokens.size());
+  GODWIT_CHECK(std::accumulate(input.row_tokens.begin(), input.row_tokens.end(), std::int64_t{0}) == tokens,
+               "{} tokens for rows of others", tokens);
+  if (!plan.ropes().empty()) timed("RopeTables", [&] { form_tables(plan, input); });
+  const std::span<const StepNode> nodes = plan.nodes(wanted);
+  GODWIT_CHECK(!nodes.empty(), "nothing to run");
+  const std::span<const float> values = walk(nodes, input.tokens.data(), tokens, input.layers);
+  ++counts_.planned;
+  return wanted == StepOutput::state ? std::span<const float>() : values;
+}
+
+void Executor::prepare(const StepPlan& plan, std::int64_t tokens) {
+  int target = 0;
+  for (const StepNode& node : plan.nodes(StepOutput::logits)) {
+    buffer(target, tokens * node.width);
+    target = 1 - target;
+  }
+  place_tables(plan, tokens);
+  positions_.reserve(static_cast<std::size_t>(tokens));
+}
+
+void Executor::place_tables(const StepPlan& plan, std::int64_t tokens) {
+  std::int64_t elements = 0;
+  for (const RopePlan& rope : plan.ropes()) elements += tokens * rope.dims;
+  const std::size_t bytes = static_cast<std::size_t>(elements) * sizeof(float);
+  if (rope_values_.size() < bytes) rope_values_ = AlignedBuffer(bytes);
+  rope_places_.clear();
+  auto* place = reinterpret_cast<float*>(rope_values_.data());
+  for (const RopePlan& rope : plan.ropes()) {
+    rope_places_.push_back(place);
+    place += tokens * rope.dims;
+  }
+}
+
+void Executor::form_tables(const StepPlan& plan, const StepInput& input) {
+  const auto tokens = static_cast<std::int64_t>(input.tokens.size());
+  positions_.clear();
+  for (std::size_t row = 0; row < input.row_tokens.size(); ++row)
+    for (int i = 0; i < input.row_tokens[row]; ++i) positions_.push_back(input.row_offsets[row] + i);
+  place_tables(plan, tokens);
+  for (std::size_t r = 0; r < plan.ropes().size(); ++r) {
+    const RopePlan& rope = plan.ropes()[r];
+    const std::int64_t half = rope.dims / 2;
+    float* const cosines = rope_places_[r];
+    float* const sines = cosines + tokens * half;
+    runtime_.share(tokens, [&](std::int64_t begin, std::int64_t end) {
+      kernels::rope_table({positions_.data() + begin, rope.inverse_frequencies.data(), cosines + begin * half,
+                           sines + begin * half, end - begin, half});
+    });
+  }
 }
 
 }  // namespace godwit::ops

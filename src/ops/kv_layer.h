@@ -28,8 +28,7 @@ struct KvRow {
 struct KvLayer {
   std::int64_t window = 0;  // positions a query sees, itself included; 0: all
   bool reads_only = false;  // a step that stores nothing: its queries see what is stored, up to `position`
-  std::vector<KvRow> rows;  // the step's tokens, row after row
-  bool open = true;         // false once the step is over
+  std::vector<KvRow> rows;  // the step's tokens, row after row; none in a layer of another content
   bool stored = false;      // set by the primitive that wrote this step's tokens
 };
 

@@ -1,7 +1,10 @@
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/error.h"
 #include "ops/kv_attention.h"
+#include "ops/kv_layer.h"
 #include "ops/native_branch.h"
 #include "ops/residual.h"
 
@@ -50,18 +53,21 @@ class AttentionRun {
     float* const q = qkv_ + token * stride_;
     if (plan_.q_norm) normalize(call_.runtime, *plan_.q_norm, q, q, plan_.heads);
     if (plan_.k_norm) normalize(call_.runtime, *plan_.k_norm, k_of(token), k_of(token), plan_.kv_heads);
-    if (plan_.rope) rotate(q, position);
-  }
-
-  // q and k heads lie side by side, so one call turns both.
-  void rotate(float* q, std::int64_t position) const {
+    if (!plan_.rope) return;
     const std::int64_t half = plan_.rope->dims / 2;
+    if (call_.rope.cosines != nullptr)
+      return rotate(q, {call_.rope.cosines + token * half, call_.rope.sines + token * half});
     float cosines[kernels::kMaxHeadDim / 2], sines[kernels::kMaxHeadDim / 2];
     const auto at = static_cast<std::int32_t>(position);
     kernels::rope_table({&at, plan_.rope->inverse_frequencies.data(), cosines, sines, 1, half});
+    rotate(q, {cosines, sines});
+  }
+
+  // q and k heads lie side by side, so one call turns both.
+  void rotate(float* q, const RopeTable& table) const {
     call_.runtime.kernels.rope({.x = q,
-                                .cosines = cosines,
-                                .sines = sines,
+                                .cosines = table.cosines,
+                                .sines = table.sines,
                                 .tokens = 1,
                                 .heads = plan_.heads + plan_.kv_heads,
                                 .head_dim = plan_.head_dim,
@@ -92,15 +98,24 @@ class AttentionRun {
 
 class NativeAttention final : public NativePrimitive {
  public:
-  NativeAttention(std::shared_ptr<const AttentionPlan> plan, std::shared_ptr<KvLayer> kv)
-      : plan_(std::move(plan)), kv_(std::move(kv)) {}
+  NativeAttention(std::shared_ptr<const AttentionPlan> plan, int layer) : plan_(std::move(plan)), layer_(layer) {}
   const char* name() const override { return "NativeAttention"; }
+  const void* constants() const override { return plan_.get(); }
+  int layer() const override { return layer_; }
+  const RopePlan* rope() const override { return plan_->rope ? &*plan_->rope : nullptr; }
+  std::string text() const override {
+    return fmt::format("{} {} of {} and {} heads of {}, rope {}, {} {} {} {}", name(), layer_, plan_->heads, plan_->kv_heads,
+                       plan_->head_dim, plan_->rope ? plan_->rope->dims : 0, text_of(plan_->q), text_of(plan_->k),
+                       text_of(plan_->v), text_of(plan_->o));
+  }
 
   void run(const NativeCall& call) const override {
-    GODWIT_CHECK(kv_->open, "attention of a step that is over");
-    GODWIT_CHECK(!kv_->stored, "a layer stored twice in one Step");
+    GODWIT_CHECK(layer_ >= 0 && static_cast<std::size_t>(layer_) < call.layers.size(), "layer {} of a step of {}", layer_,
+                 call.layers.size());
+    KvLayer& kv = call.layers[static_cast<std::size_t>(layer_)];
+    GODWIT_CHECK(!kv.stored, "a layer stored twice in one Step");
     std::int64_t planned = 0;
-    for (const KvRow& row : kv_->rows) {
+    for (const KvRow& row : kv.rows) {
       GODWIT_CHECK(row.keys.heads == plan_->kv_heads && row.keys.dim == plan_->head_dim &&
                        row.values.heads == plan_->kv_heads && row.values.dim == plan_->head_dim,
                    "state of {} heads of {} and {}, attention of {} of {}", row.keys.heads, row.keys.dim,
@@ -108,23 +123,22 @@ class NativeAttention final : public NativePrimitive {
       planned += row.tokens;
     }
     GODWIT_CHECK(planned == call.tokens, "{} tokens, {} were planned", call.tokens, planned);
-    AttentionRun run(call, *plan_, *kv_);
+    AttentionRun run(call, *plan_, kv);
     add_branch(call, run.attended(), plan_->o, plan_->after);
-    kv_->stored = true;
+    kv.stored = true;
   }
 
  private:
   std::shared_ptr<const AttentionPlan> plan_;
-  std::shared_ptr<KvLayer> kv_;
+  int layer_;
 };
 
 }  // namespace
 
-mx::array attention_branch(const mx::array& x, std::shared_ptr<const AttentionPlan> plan,
-                           std::shared_ptr<KvLayer> kv) {
+mx::array attention_branch(const mx::array& x, std::shared_ptr<const AttentionPlan> plan, int layer) {
   const std::int64_t hidden = plan->q.inputs();
   GODWIT_CHECK(x.ndim() == 2 && x.shape(1) == hidden, "{} inputs, rows of {}", hidden, x.shape(-1));
-  return native_node(x, hidden, std::make_shared<NativeAttention>(std::move(plan), std::move(kv)));
+  return native_node(x, hidden, std::make_shared<NativeAttention>(std::move(plan), layer));
 }
 
 }  // namespace godwit::ops

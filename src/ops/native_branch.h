@@ -11,7 +11,6 @@
 
 #include "base/mx.h"
 #include "kernels/gated.h"
-#include "ops/kv_layer.h"
 #include "ops/native_layers.h"
 #include "ops/packed_matrix.h"
 
@@ -21,6 +20,8 @@ namespace godwit::ops {
 struct RopePlan {
   std::int64_t dims = 0;
   std::vector<double> inverse_frequencies;  // [dims / 2], radians per position
+
+  bool operator==(const RopePlan&) const = default;
 };
 
 // What a layer's attention is made of; made at load, shared by all steps.
@@ -43,9 +44,8 @@ struct MlpPlan {
   std::optional<NormPlan> after;
 };
 
-// Stores this step's keys and values through `kv`, then attends.
-mx::array attention_branch(const mx::array& x, std::shared_ptr<const AttentionPlan> plan,
-                           std::shared_ptr<KvLayer> kv);
+// Stores this step's keys and values through layer `layer` of the step that it is run with, then attends.
+mx::array attention_branch(const mx::array& x, std::shared_ptr<const AttentionPlan> plan, int layer);
 mx::array mlp_branch(const mx::array& x, std::shared_ptr<const MlpPlan> plan);
 
 }  // namespace godwit::ops

@@ -1,5 +1,7 @@
 #include "ops/native_experts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -160,6 +162,16 @@ class NativeExperts final : public NativePrimitive {
  public:
   explicit NativeExperts(std::shared_ptr<const SparseMlpPlan> plan) : plan_(std::move(plan)) {}
   const char* name() const override { return "NativeExperts"; }
+  const void* constants() const override { return plan_.get(); }
+  std::string text() const override {
+    std::string all = fmt::format("{} {} of {}", name(), plan_->router.chosen, plan_->router.experts);
+    const auto add = [&](const GatedMatrices& m) {
+      all += fmt::format(", {} {} {}", text_of(*m.gate), text_of(*m.up), text_of(*m.down));
+    };
+    for (const GatedMatrices& expert : plan_->experts) add(expert);
+    if (plan_->shared) add(plan_->shared->matrices);
+    return all;
+  }
 
   void run(const NativeCall& call) const override {
     const std::int64_t n = plan_->experts[0].hidden();

@@ -1,5 +1,7 @@
 #include "ops/native_layers.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "base/error.h"
@@ -13,6 +15,8 @@ class NativeEmbedding final : public NativePrimitive {
   NativeEmbedding(std::shared_ptr<const PackedMatrix> matrix, float scale)
       : matrix_(std::move(matrix)), scale_(scale) {}
   const char* name() const override { return "NativeEmbedding"; }
+  const void* constants() const override { return matrix_.get(); }
+  std::string text() const override { return fmt::format("{} {} times {}", name(), text_of(*matrix_), scale_); }
 
   void run(const NativeCall& call) const override {
     const auto* tokens = static_cast<const std::int32_t*>(call.input);
@@ -39,6 +43,8 @@ class NativeNorm final : public NativePrimitive {
  public:
   explicit NativeNorm(std::shared_ptr<const NormPlan> norm) : norm_(std::move(norm)) {}
   const char* name() const override { return "NativeNorm"; }
+  const void* constants() const override { return norm_.get(); }
+  std::string text() const override { return fmt::format("{} {}", name(), norm_->weight.size()); }
 
   void run(const NativeCall& call) const override {
     const auto n = static_cast<std::int64_t>(norm_->weight.size());
@@ -56,6 +62,8 @@ class NativeLinear final : public NativePrimitive {
  public:
   explicit NativeLinear(std::shared_ptr<const PackedLinear> layer) : layer_(std::move(layer)) {}
   const char* name() const override { return "NativeLinear"; }
+  const void* constants() const override { return layer_.get(); }
+  std::string text() const override { return fmt::format("{} {}", name(), text_of(*layer_)); }
 
   void run(const NativeCall& call) const override {
     const auto x =

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "base/error.h"
@@ -11,6 +13,10 @@ class NativeMlp final : public NativePrimitive {
  public:
   explicit NativeMlp(std::shared_ptr<const MlpPlan> plan) : plan_(std::move(plan)) {}
   const char* name() const override { return "NativeMlp"; }
+  const void* constants() const override { return plan_.get(); }
+  std::string text() const override {
+    return fmt::format("{} {} {} {}", name(), text_of(plan_->gate), text_of(plan_->up), text_of(plan_->down));
+  }
 
   void run(const NativeCall& call) const override {
     NativeRuntime& runtime = call.runtime;

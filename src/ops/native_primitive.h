@@ -8,14 +8,27 @@
 #include <mlx/primitives.h>
 
 #include <memory>
+#include <span>
+#include <string>
 
 namespace godwit::ops {
+
+struct KvLayer;
+struct RopePlan;
+
+// Cosines and sines of a rotation at the positions of a step's tokens, [tokens, dims / 2] each.
+struct RopeTable {
+  const float* cosines = nullptr;
+  const float* sines = nullptr;
+};
 
 struct NativeCall {
   const void* input;  // [tokens, ...] row-major, in the dtype of the node's input
   float* output;      // [tokens, ...]; no alias of the input
   std::int64_t tokens;
   NativeRuntime& runtime;
+  std::span<KvLayer> layers = {};  // of the step, by layer
+  RopeTable rope = {};             // of the node's rope(); null: it forms its own
 };
 
 class NativePrimitive : public mx::Primitive {
@@ -23,6 +36,15 @@ class NativePrimitive : public mx::Primitive {
   NativePrimitive();
   // On the engine thread. What it takes from the scratch is gone afterwards.
   virtual void run(const NativeCall& call) const = 0;
+
+  // What it was made of at load. Two nodes of one name and layer over the same constants do the same.
+  virtual const void* constants() const = 0;
+  // Shapes and formats of those, for the key of a plan: "NativeLinear q8_0:32:f16 49152x576".
+  virtual std::string text() const = 0;
+  // The layer of the step that it stores and attends through; -1: none.
+  virtual int layer() const { return -1; }
+  // The rotation that it applies by a token's position; null: none.
+  virtual const RopePlan* rope() const { return nullptr; }
 
   // MLX's evaluator does not run these: they need the runtime that the executor hands them. Error{internal}.
   void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) final;

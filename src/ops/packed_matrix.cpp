@@ -1,5 +1,7 @@
 #include "ops/packed_matrix.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/error.h"
@@ -59,6 +61,15 @@ PackedMatrix::PackedMatrix(const kernels::PackedShape& shape, std::shared_ptr<co
     fail(ErrorCode::corrupt_file, "packed_matrix", "{}: {} bytes at {} of {}", file_->path().string(), size, offset,
          held.size());
   bytes_ = held.subspan(offset, size);
+}
+
+std::string text_of(const PackedMatrix& matrix) {
+  const kernels::PackedShape& shape = matrix.shape();
+  return fmt::format("{} {}x{}", kernels::name_of(shape.format), shape.rows, shape.columns);
+}
+
+std::string text_of(const PackedLinear& layer) {
+  return text_of(*layer.matrix) + (layer.bias.empty() ? "" : " with bias");
 }
 
 kernels::Activations quantize(NativeRuntime& runtime, const float* x, std::int64_t rows, std::int64_t n) {

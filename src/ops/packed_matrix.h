@@ -53,6 +53,10 @@ struct PackedLinear {
   std::int64_t outputs() const { return matrix->shape().rows; }
 };
 
+// Format and shape, "q4_1:32:f16 576x1536", and whether there is a bias: for the key of a plan.
+std::string text_of(const PackedMatrix& matrix);
+std::string text_of(const PackedLinear& layer);
+
 // Rows of f32 in the runtime's form: as int8 in its scratch, or as they are. x stays what it is until the
 // products are done.
 kernels::Activations quantize(NativeRuntime& runtime, const float* x, std::int64_t rows, std::int64_t n);

@@ -20,6 +20,8 @@ class Bench(unittest.TestCase):
             self.assertIsNone(entry["activations"])  # in reference arithmetic they have the model's dtype
             self.assertEqual((entry["batch"], entry["prompt"], entry["generate"], entry["repeats"]), (1, 8, 4, 2))
             self.assertEqual((entry["kv"], entry["kv_start"], entry["bytes_per_token"]), ("dense", 0, 2 * 2 * 32 * 4))
+            # Two rounds of a chunk and four tokens each.
+            self.assertEqual((entry["specialization"], entry["steps"], entry["planned_steps"]), ("generic", 10, 0))
             for key in ["prefill_tok_s", "decode_tok_s", "peak_bytes"]:
                 self.assertGreater(entry[key], 0, key)
 
@@ -39,7 +41,13 @@ class Bench(unittest.TestCase):
                    "--json")  # fmt: skip
         self.assertEqual(done.returncode, 0, done.stderr)
         report = json.loads(done.stdout)
-        self.assertEqual(len(report["nodes_us"]), 5, report)  # embedding, attention, mlp, norm, head
+        # embedding, attention, mlp, norm, head, and the rotations of all layers
+        self.assertEqual(len(report["nodes_us"]), 6, report)
+        self.assertEqual((report["specialization"], report["steps"], report["planned_steps"]), ("generated", 8, 8))
+        graph = json.loads(run("bench", "-m", RANDOM, "--quantize-on-load", "q8", "--step", "--prompt", "4", "--generate", "4",
+                               "--repeats", "2", "--plan", "off", "--json").stdout)  # fmt: skip
+        self.assertEqual(len(graph["nodes_us"]), 5, graph)
+        self.assertEqual((graph["specialization"], graph["steps"], graph["planned_steps"]), ("generic", 8, 0))
         self.assertLess(sum(report["nodes_us"].values()), report["step_us"] * 1.5)  # medians of different rounds
         self.assertTrue(0 < report["outside_share"] < 1, report)
         self.assertGreater(report["weight_bytes"], 0)

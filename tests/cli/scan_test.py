@@ -68,7 +68,8 @@ class Scan(unittest.TestCase):
                          ["safetensors", "llama", "autoregressive", "generic"])  # fmt: skip
         self.assertEqual(profile["capabilities"], ["autoregressive", "llama-graph", "safetensors"])
         self.assertEqual(profile["reference"], {"tier": "L1", "oracle": "mlx-lm", "claim": "bit-exact", "figures": None})
-        self.assertEqual([profile["native"][key] for key in ("tier", "oracle", "claim")], ["L3", "none", "measured"])
+        self.assertEqual([profile["native"][key] for key in ("tier", "oracle", "claim", "specialization")],
+                         ["L3", "none", "measured", "generated"])  # fmt: skip
         self.assertEqual(model["problems"], ["holds no .safetensors file", "has no tokenizer"])
 
     def test_the_fingerprint_is_what_its_page_says(self):

@@ -2,7 +2,6 @@
 
 #include <cstring>
 
-#include "base/mx_ops.h"
 #include "one_answer/tiny_gguf.h"
 
 namespace godwit::one_answer {
@@ -10,8 +9,7 @@ namespace godwit::one_answer {
 Logits native_step(const models::ModelBundle& model, const cache::StateStore& store,
                    std::span<const cache::RowSpan> spans, std::span<const int> tokens) {
   cache::Step step = store.plan(spans);
-  const mx::array input(tokens.begin(), {static_cast<int>(tokens.size())}, mx::int32);
-  const auto values = model.executor->run(model.graph->logits(model.graph->hidden(input, step)));
+  const auto values = model.forward(tokens, step, ops::StepOutput::logits);
   Logits logits(values.begin(), values.end());
   step.publish();
   return logits;

@@ -70,7 +70,10 @@ void write_model(const std::filesystem::path& path, bool slides, unsigned seed) 
       .u32(name + ".attention.key_length", kHeadDim)
       .u32(name + ".context_length", 8192)
       .f32(name + ".attention.layer_norm_rms_epsilon", 1e-5f);
-  if (slides) file.u32(name + ".attention.sliding_window", kWindow).u32(name + ".attention.sliding_window_pattern", 2);
+  if (slides)
+    file.u32(name + ".attention.sliding_window", kWindow)
+        .u32(name + ".attention.sliding_window_pattern", 2)
+        .f32(name + ".rope.freq_base", 1e6f);  // of the full layers; those that slide turn by 1e4
   Writer writer(file, seed);
   writer.matrix("token_embd", kVocabulary, kHidden);
   for (std::uint32_t i = 0; i < layers; ++i) write_layer(writer, "blk." + std::to_string(i) + ".", slides);
@@ -79,12 +82,14 @@ void write_model(const std::filesystem::path& path, bool slides, unsigned seed) 
 }
 
 std::unique_ptr<models::ModelBundle> open_model(const std::filesystem::path& file, NumericMode mode,
-                                                std::optional<kernels::ActivationForm> activations) {
+                                                std::optional<kernels::ActivationForm> activations,
+                                                models::PlanUse plan) {
   models::ModelOptions options;
   options.path = file;
   options.id = file.filename().string();
   options.mode = mode;
   options.activations = activations;
+  options.plan = plan;
   options.threads = 1;  // another number changes no bit (native_test of the oracle suite), only time
   return models::ModelBundle::open(options, Log());
 }

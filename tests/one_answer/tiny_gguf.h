@@ -19,7 +19,8 @@ inline constexpr int kWindow = 40;  // of every second layer of the sliding mode
 void write_model(const std::filesystem::path& file, bool slides, unsigned seed = 1);
 
 std::unique_ptr<models::ModelBundle> open_model(const std::filesystem::path& file, NumericMode mode,
-                                                std::optional<kernels::ActivationForm> activations = {});
+                                                std::optional<kernels::ActivationForm> activations = {},
+                                                models::PlanUse plan = models::PlanUse::automatic);
 
 std::vector<int> random_tokens(std::size_t count, unsigned seed);
 

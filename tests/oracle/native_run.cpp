@@ -1,8 +1,5 @@
 #include "oracle/native_run.h"
 
-#include <numeric>
-
-#include "base/mx_ops.h"
 
 namespace godwit::oracle {
 
@@ -15,14 +12,14 @@ std::unique_ptr<models::ModelBundle> open_native(const std::filesystem::path& mo
   options.level = setting.level;
   options.quantize_on_load = setting.quantize_on_load;
   options.activations = setting.activations;
+  options.plan = setting.plan;
   return models::ModelBundle::open(options, Log());
 }
 
 std::vector<float> native_step(const models::ModelBundle& model, std::span<const cache::RowSpan> spans,
                                std::span<const int> tokens, bool publish) {
   cache::Step step = model.store->plan(spans);
-  const mx::array input(tokens.begin(), {static_cast<int>(tokens.size())}, mx::int32);
-  const auto values = model.executor->run(model.graph->logits(model.graph->hidden(input, step)));
+  const auto values = model.forward(tokens, step, ops::StepOutput::logits);
   std::vector<float> logits(values.begin(), values.end());
   if (publish) step.publish();
   return logits;

@@ -18,6 +18,7 @@ struct NativeSetting {
   kernels::Level level = kernels::best_level();
   std::optional<kernels::BlockFormat> quantize_on_load = {};
   std::optional<kernels::ActivationForm> activations = {};
+  models::PlanUse plan = models::PlanUse::required;
 };
 
 // Throws when native mode cannot serve the file.

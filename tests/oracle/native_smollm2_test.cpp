@@ -87,8 +87,7 @@ std::vector<float> hidden_states(const models::ModelBundle& model, const std::ve
   cache::Row row = model.store->create();
   const cache::RowSpan span{&row, static_cast<int>(tokens.size())};
   cache::Step step = model.store->plan({&span, 1});
-  const mx::array input(tokens.begin(), {span.tokens}, mx::int32);
-  const auto values = model.executor->run(model.graph->hidden(input, step));
+  const auto values = model.forward(tokens, step, ops::StepOutput::hidden);
   return {values.begin(), values.end()};
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 #include <random>
 #include <stdexcept>
@@ -416,6 +417,25 @@ TEST_P(NativeModels, AStepThatFailsOrIsNotPublishedLeavesTheRowAsItWas) {
   EXPECT_EQ(native_forward(*model, row, std::span(tokens).subspan(70)), expected);
 }
 
+// Single tokens past every window and a block's end, and a chunk, by the plan and by the graph it was recorded from.
+TEST_P(NativeModels, APlanHasTheBitsOfTheGraph) {
+  const GoldenCase golden = tiny(GetParam());
+  for (const auto form : {kernels::ActivationForm::int8, kernels::ActivationForm::f32}) {
+    const auto planned = open_native(golden.model, {.activations = form, .plan = models::PlanUse::required});
+    const auto plain = open_native(golden.model, {.activations = form, .plan = models::PlanUse::off});
+    EXPECT_EQ(planned->specialization(), models::Specialization::generated);
+    EXPECT_EQ(plain->plan, nullptr);
+    const std::vector<int> tokens = long_prompt(*planned, 95);
+    std::vector<int> spans(76, 1);
+    spans[3] = 20;
+    const std::vector<float> got = native_plan(*planned, tokens, spans), wanted = native_plan(*plain, tokens, spans);
+    ASSERT_EQ(got.size(), wanted.size());
+    EXPECT_EQ(std::memcmp(got.data(), wanted.data(), got.size() * sizeof(float)), 0) << models::name_of(form);
+    EXPECT_EQ(planned->executor->counts().planned, 76);
+    EXPECT_EQ(plain->executor->counts().planned, 0);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Tiny, NativeModels, testing::ValuesIn(kCases), [](const auto& instance) {
   std::string name = instance.param;
   std::ranges::replace(name, '-', '_');
@@ -466,7 +486,7 @@ TEST(NativeMode, AForeignNodeIsNamed) {
   cache::Step step = model->store->plan({&span, 1});
   const mx::array hidden = model->graph->hidden(mx::array({1}), step);
   try {
-    model->executor->run(model->graph->logits(mx::multiply(hidden, hidden)));
+    model->executor->run(model->graph->logits(mx::multiply(hidden, hidden)), step.kv_layers());
     ADD_FAILURE() << "a foreign node ran";
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("Multiply"), std::string::npos) << error.what();
