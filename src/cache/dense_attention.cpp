@@ -70,7 +70,8 @@ mx::array dense_attention(const mx::array& q, const mx::array& k, const mx::arra
 mx::array latent_attention(const mx::array& q, const mx::array& latents, const mx::array& rotary,
                            const Visibility& visibility, const AttendSpec& spec) {
   if (spec.soft_cap != 0.0f || spec.sinks)
-    fail(ErrorCode::unsupported, "attention", "a score cap or attention sinks over latents: mlx-lm has no such arithmetic");
+    fail(ErrorCode::unsupported, "attention",
+         "a score cap or attention sinks over latents: mlx-lm has no such arithmetic");
   const int rotary_dim = rotary.shape(3);
   const mx::array turned = tail(q, rotary_dim);
   mx::array scores = mx::matmul(turned * scalar_like(spec.scale, q), mx::swapaxes(rotary, -1, -2));

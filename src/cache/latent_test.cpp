@@ -206,6 +206,32 @@ TEST_P(Latents, WhatDoesNotFitIsAnError) {
 INSTANTIATE_TEST_SUITE_P(Modes, Latents, ::testing::Values(NumericMode::native, NumericMode::reference),
                          [](const auto& mode) { return mode.param == NumericMode::native ? "native" : "reference"; });
 
+// For a family that composes attention itself, with its keys for sparse selection beside them.
+TEST(LatentPlanes, ReferenceModeHandsOutAllThatIsVisible) {
+  LayerNeed need = latents();
+  need.index_dim = 16;
+  const StateStore store({need}, {}, NumericMode::reference);
+  EXPECT_EQ(store.bytes_per_token(), (kLatent + kRotary + 16) * 4u);
+  const Prompt p(70, 9);
+  const mx::array index = normal({70, 1, 16}, 10);
+  Row row = store.create();
+  for (const int end : {60, 61, 70}) {
+    const int begin = row.position();
+    const RowSpan span{&row, end - begin};
+    Step step = store.plan({&span, 1});
+    std::vector<mx::array> all, wanted;
+    for (const mx::array& x : {p.latent, p.rotary, index}) {
+      all.push_back(p.part(x, begin, end));
+      wanted.push_back(mx::swapaxes(p.part(x, 0, end), 0, 1));
+    }
+    all = step.layer(0).extend(all);
+    for (const mx::array& pending : step.pending()) all.push_back(pending);
+    mx::eval(all);
+    for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_TRUE(mx::array_equal(all[i], wanted[i]).item<bool>());
+    step.publish();
+  }
+}
+
 TEST(NativeSelection, NamingNothingGivesZerosAndNamingAllChangesNoBit) {
   ops::NativeRuntime runtime(kernels::best_level(), 2);
   const StateStore store({latents()}, {}, NumericMode::native, &runtime);

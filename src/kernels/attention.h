@@ -11,11 +11,11 @@
 //   each block on its own: m = max score, e(p) = exp(score(p) - m), l = sum of e, o[d] = sum over p ascending
 //   of e(p) v[p][d] by fma; then blocks are merged into (m, l, o) in ascending order. A sink counts as a last
 //   block with m = sink, l = 1, o = 0. The result is o / l.
-// Where a query selects positions, the visible ones are those of [lo, hi) that it names, and a block in which it
-// names none does not count.
-// A block's part depends on the query, the block and what it sees of it only: the answer does not depend on how
-// many queries are asked together, on the chunks of the prefill, or on the thread count. A query that sees
-// nothing gives zeros.
+// Where a query selects positions, the visible ones are those of [lo, hi) that it names, and a block in which
+// it names none does not count.
+// A block's part depends on the query, the block and what it sees of it only: the answer does not depend on
+// how many queries are asked together, on the chunks of the prefill, or on the thread count. A query that
+// sees nothing gives zeros.
 #pragma once
 
 #include <cstdint>

@@ -11,10 +11,12 @@ const Codec kCodecs[] = {{"f32", {}, {}},
 const TokenShape kShapes[] = {{2, 64, 64, 300}, {1, 192, 128, 300, true}};
 constexpr std::int64_t kHeads = 6;
 
-// Everything, nothing, one position, every second one, a run, a few, and half of them, over causal queries and windows.
+// Everything, nothing, one position, every second one, a run, a few, and half of them, over causal queries
+// and windows.
 Queries selecting(const TokenShape& shape, std::uint32_t seed) {
   std::vector<Interval> intervals;
-  for (std::int64_t i = 0; i < 21; i++) intervals.push_back({i % 4 == 3 ? 70 + i : 0, shape.positions - 20 + i});
+  for (std::int64_t i = 0; i < 21; i++)
+    intervals.push_back({i % 4 == 3 ? 70 + i : 0, shape.positions - 20 + i});
   Queries queries = queries_of(shape, kHeads, intervals);
   queries.blocks = (shape.positions + 63) / 64;
   Numbers numbers(seed);
@@ -42,7 +44,8 @@ TEST(AttentionSelected, every_level_gives_the_bits_of_the_scalar_body) {
       if (codec.keys.form == KvForm::affine) queries.soft_cap = 3.0f;
       const Buffer<float> want = attend(Level::scalar, tokens, queries);
       for (const Level level : runnable_levels())
-        ASSERT_TRUE(same_bits(attend(level, tokens, queries), want)) << codec.name << ' ' << level_name(level);
+        ASSERT_TRUE(same_bits(attend(level, tokens, queries), want))
+            << codec.name << ' ' << level_name(level);
     }
 }
 
@@ -54,7 +57,8 @@ TEST(AttentionSelected, is_close_to_softmax_in_double_over_what_is_named) {
     double largest = 0;
     const std::vector<double> want = in_double(tokens.decoded(Level::scalar), queries, &largest);
     const Buffer<float> got = attend(Level::scalar, tokens, queries);
-    // Scores are sums of key_dim products below 72 in all, times 0.11; the rest as in attention_planes_test.cpp.
+    // Scores are sums of key_dim products below 72 in all, times 0.11; the rest as in
+    // attention_planes_test.cpp.
     const double bound = largest * 2 * (static_cast<double>(shape.key_dim + 1) * 8 + 64 + 8 + 12) * kUnit;
     for (std::int64_t i = 0; i < got.size(); i++)
       ASSERT_NEAR(got[i], want[static_cast<std::size_t>(i)], bound) << "element " << i;
@@ -77,8 +81,8 @@ TEST(AttentionSelected, naming_everything_changes_no_bit) {
 TEST(AttentionSelected, what_is_not_named_is_not_looked_at) {
   for (const TokenShape& shape : kShapes) {
     Queries queries = selecting(shape, 27);
-    for (std::size_t i = 0; i < queries.words.size(); i++) queries.words[i] = i % 5 == 1 ? 0 : 0x8001'0f00'4000'0003;
-    for (std::size_t q = 0; q < 21; q++) std::copy_n(queries.words.begin(), 5, queries.words.begin() + static_cast<std::ptrdiff_t>(q) * 5);
+    for (std::size_t i = 0; i < queries.words.size(); i++)
+      queries.words[i] = i % 5 == 1 ? 0 : 0x8001'0f00'4000'0003;
     Tokens clean(shape, kCodecs[0], 28), dirty(shape, kCodecs[0], 28);
     for (std::int64_t p = 0; p < shape.positions; p++) {
       if ((queries.words[static_cast<std::size_t>(p / 64)] >> p % 64 & 1) != 0) continue;
@@ -105,7 +109,8 @@ TEST(AttentionSelected, any_split_gives_the_same_bits) {
       Queries queries = selecting(shape, 30);
       queries.sinks = {0.0f, 1.0f, 2.0f, 3.0f, -1.0f, 4.0f};
       const Buffer<float> whole = attend(level, tokens, queries);
-      Buffer<float> pieces = room(tokens, queries), merged = room(tokens, queries), resumed = room(tokens, queries);
+      Buffer<float> pieces = room(tokens, queries), merged = room(tokens, queries),
+                    resumed = room(tokens, queries);
       const std::int64_t dim = shape.value_dim;
       for (std::int64_t query = 0; query < 21; query += 4)
         for (std::int64_t head = 0; head < kHeads; head += 3) {
@@ -128,8 +133,9 @@ TEST(AttentionSelected, any_split_gives_the_same_bits) {
         kernels_for(level).attention(part);
       }
       const Selection selected{queries.words.data(), queries.blocks};
-      kernels_for(level).attention_merge({parts.data(), merged.data(), queries.intervals.data(), 0, 5, kHeads, dim, 0,
-                                          21, 0, kHeads, kHeads * dim, queries.sinks.data(), selected});
+      kernels_for(level).attention_merge({parts.data(), merged.data(), queries.intervals.data(), 0, 5, kHeads,
+                                          dim, 0, 21, 0, kHeads, kHeads * dim, queries.sinks.data(),
+                                          selected});
       EXPECT_TRUE(same_bits(merged, whole)) << level_name(level);
 
       Queries early = queries, late = queries;

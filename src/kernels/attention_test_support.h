@@ -22,8 +22,8 @@ struct Queries {
   bool sees(std::size_t query, std::int64_t position) const {
     if (position < intervals[query].lo || position >= intervals[query].hi) return false;
     if (words.empty()) return true;
-    const std::size_t word = query * static_cast<std::size_t>(blocks) + static_cast<std::size_t>(position / 64);
-    return (words[word] >> position % 64 & 1) != 0;
+    const std::int64_t word = static_cast<std::int64_t>(query) * blocks + position / 64;
+    return (words[static_cast<std::size_t>(word)] >> position % 64 & 1) != 0;
   }
 };
 

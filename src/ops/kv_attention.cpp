@@ -52,8 +52,8 @@ AttentionArgs row_args(const KvRow& row, const KvSpan& span, std::int64_t first,
           .sinks = span.sinks};
 }
 
-// Pieces of a KV head's group of query heads, so that all threads have some. Each piece reads (and decodes) the
-// head's blocks for itself, which some heads make up for.
+// Pieces of a KV head's group of query heads, so that all threads have some. Each piece reads (and decodes)
+// the head's blocks for itself, which some heads make up for.
 std::int64_t group_pieces(const NativeRuntime& runtime, std::int64_t group, std::int64_t others) {
   const std::int64_t wanted = (runtime.pool.threads() + others - 1) / others;
   return std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(1, group / kHeadsTogether));

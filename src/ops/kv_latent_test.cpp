@@ -1,5 +1,5 @@
-// Attention over latents: one KV head that all query heads share, whose values are the first elements of its keys;
-// and over positions that queries select.
+// Attention over latents: one KV head that all query heads share, whose values are the first elements of its
+// keys; and over positions that queries select.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -109,8 +109,9 @@ std::vector<double> in_double(const LatentRow& row) {
   return out;
 }
 
-// GLM's sizes. Scores are sums of 576 products below 130 in all, times 0.07: off by at most 577 * 9.1 units, twice
-// (above and below the line); values stay below 5, and the sums of a block and of at most two blocks add 84.
+// GLM's sizes. Scores are sums of 576 products below 130 in all, times 0.07: off by at most 577 * 9.1 units,
+// twice (above and below the line); values stay below 5, and the sums of a block and of at most two blocks
+// add 84.
 TEST(KvLatent, is_close_to_softmax_in_double) {
   NativeRuntime runtime(kernels::best_level(), 2);
   for (const std::int64_t count : {0, 40}) {
@@ -157,8 +158,8 @@ TEST(KvLatent, threads_and_chunks_do_not_change_a_bit) {
     }
 }
 
-// By heads where there are enough for all threads, else by blocks: with and without a selection that leaves some of
-// those out.
+// By heads where there are enough for all threads, else by blocks: with and without a selection that leaves
+// some of those out.
 TEST(KvLatent, one_query_over_a_long_context_is_shared_out_with_the_same_bits) {
   for (const std::int64_t count : {0, 9, 2000}) {
     const Shape shape{16, 32, 16, 1300};

@@ -12,8 +12,8 @@ kernels::Interval seen_by(const KvLayer& layer, const KvRow& row, std::int64_t i
   return {row.begins.empty() ? lo : std::min(lo, row.begins[i]), row.ends[i]};
 }
 
-kernels::Selection selection(NativeRuntime& runtime, const KvSpan& span, TokenRange queries, std::int64_t origin,
-                             std::int64_t blocks) {
+kernels::Selection selection(NativeRuntime& runtime, const KvSpan& span, TokenRange queries,
+                             std::int64_t origin, std::int64_t blocks) {
   if (span.selected == nullptr) return {};
   std::uint64_t* const words = runtime.scratch.take<std::uint64_t>(queries.count * blocks).data();
   runtime.share(queries.count, [&](std::int64_t from, std::int64_t to) {

@@ -19,7 +19,7 @@ struct TokenRange {
 };
 
 // What those queries select of `blocks` blocks, of which position `origin` is the first; in runtime.scratch.
-kernels::Selection selection(NativeRuntime& runtime, const KvSpan& span, TokenRange queries, std::int64_t origin,
-                             std::int64_t blocks);
+kernels::Selection selection(NativeRuntime& runtime, const KvSpan& span, TokenRange queries,
+                             std::int64_t origin, std::int64_t blocks);
 
 }  // namespace godwit::ops

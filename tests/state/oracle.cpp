@@ -31,7 +31,8 @@ const LayerNeed& need_of(const Setup& setup, const Asked& asked) {
 
 bool has_values(const LayerNeed& need) { return need.content == Content::keys_values; }
 
-// What scores are products with, and what is summed, of the planes that a layer was given: [.., heads, dim] each.
+// What scores are products with, and what is summed, of the planes that a layer was given: [.., heads, dim]
+// each.
 mx::array whole_keys(const LayerNeed& need, const mx::array& keys, const mx::array& values) {
   return need.content == Content::latent ? mx::concatenate({keys, values}, -1) : keys;
 }
@@ -141,8 +142,8 @@ class Oracle::Stored {
       const mx::array x =
           mx::swapaxes(mx::expand_dims(packed(setup_, tokens, decoded_, count, layer_, plane), 0), 1, 2);
       const PlaneRole role = plane == Plane::keys ? PlaneRole::keys : PlaneRole::values;
-      return mx::swapaxes(
-          cache::decode(codec_, role, encode(codec_, role, x, dtype_of(setup_.policy.dense)), mx::float32), 1, 2);
+      const std::vector<mx::array> kept = encode(codec_, role, x, dtype_of(setup_.policy.dense));
+      return mx::swapaxes(cache::decode(codec_, role, kept, mx::float32), 1, 2);
     };
     const mx::array k = back(Plane::keys), v = back(Plane::values);
     std::ranges::copy(floats(whole_keys(need_, k, v)),

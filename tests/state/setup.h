@@ -55,8 +55,8 @@ enum class Plane { queries, keys, values };
 // `dim` elements of every head of the token at `position`: near normal, a pure function of all arguments. The
 // values of one token in thirteen are zeros.
 void fill_token(float* out, int count, int token, int position, int layer, Plane plane);
-// Tokens [begin, begin + count) of a list, as [count, heads, dim]. Of latents, `keys` are the latents and `values` their
-// rotary keys.
+// Tokens [begin, begin + count) of a list, as [count, heads, dim]. Of latents, `keys` are the latents and
+// `values` their rotary keys.
 mx::array packed(const Setup& setup, std::span<const int> tokens, int begin, int count, int layer,
                  Plane plane);
 RecurrentInputs recurrent_inputs(const Setup& setup, std::span<const int> tokens, int begin, int count,
