@@ -57,10 +57,10 @@ NativeLayout native_layout(const LayerNeed& need, const Codec& codec, DenseType 
   for (std::size_t slot = 0; slot < slots; ++slot) {
     NativePlanes planes = planes_of(need, codec, dense);
     place(planes.keys);
-    if (need.content == Content::keys_values)
-      place(planes.values);
-    else
+    if (need.content == Content::keys_as_values || need.content == Content::latent)
       planes.values.offset = planes.keys.offset;
+    else
+      place(planes.values);
     layout.slots.push_back(planes);
   }
   layout.bytes = static_cast<std::size_t>(at);
