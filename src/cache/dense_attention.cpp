@@ -17,6 +17,13 @@ std::optional<mx::array> array_mask(const Visibility& visibility, const AttendSp
   return form == MaskForm::none ? named : mx::logical_and(named, visibility_mask(visibility));
 }
 
+// Some mask wherever a query does not see all columns.
+std::optional<mx::array> whole_mask(const Visibility& visibility, const AttendSpec& spec, int columns) {
+  std::optional<mx::array> mask = array_mask(visibility, spec, columns);
+  if (!mask && mask_form(visibility) == MaskForm::causal) mask = visibility_mask(visibility);
+  return mask;
+}
+
 // Scores pass through cap * tanh(s / cap), which no fused kernel offers: Gemma 2's composition.
 mx::array capped_attention(const mx::array& q, const mx::array& k, const mx::array& v,
                            const Visibility& visibility, const AttendSpec& spec) {
@@ -33,11 +40,18 @@ mx::array capped_attention(const mx::array& q, const mx::array& k, const mx::arr
   mx::array scores = mx::matmul(queries, mx::swapaxes(keys, -1, -2));
   scores = mx::tanh(scores / scalar_like(spec.soft_cap, scores));
   scores = scores * scalar_like(spec.soft_cap, scores);
-  std::optional<mx::array> mask = array_mask(visibility, spec, k.shape(2));
-  if (!mask && mask_form(visibility) == MaskForm::causal) mask = visibility_mask(visibility);
+  const std::optional<mx::array> mask = whole_mask(visibility, spec, k.shape(2));
   if (mask) scores = mx::where(*mask, scores, lowest_score(scores.dtype()));
   mx::array out = mx::matmul(mx::softmax(scores, -1, /*precise=*/true), values);
   return repeats > 1 ? mx::reshape(out, {1, q.shape(1), q.shape(2), v.shape(3)}) : out;
+}
+
+// The last `count` elements of every head, or all but those.
+mx::array tail(const mx::array& x, int count) {
+  return mx::slice(x, {0, 0, 0, x.shape(3) - count}, x.shape());
+}
+mx::array without_tail(const mx::array& x, int count) {
+  return mx::slice(x, {0, 0, 0, 0}, {x.shape(0), x.shape(1), x.shape(2), x.shape(3) - count});
 }
 
 }  // namespace
@@ -51,6 +65,19 @@ mx::array dense_attention(const mx::array& q, const mx::array& k, const mx::arra
   const std::optional<mx::array> mask = array_mask(visibility, spec, k.shape(2));
   const bool is_causal = !mask && mask_form(visibility) == MaskForm::causal;
   return mx::fast::scaled_dot_product_attention(q, k, v, spec.scale, is_causal ? "causal" : "", mask, spec.sinks);
+}
+
+mx::array latent_attention(const mx::array& q, const mx::array& latents, const mx::array& rotary,
+                           const Visibility& visibility, const AttendSpec& spec) {
+  if (spec.soft_cap != 0.0f || spec.sinks)
+    fail(ErrorCode::unsupported, "attention",
+         "a score cap or attention sinks over latents: mlx-lm has no such arithmetic");
+  const int rotary_dim = rotary.shape(3);
+  const mx::array turned = tail(q, rotary_dim);
+  mx::array scores = mx::matmul(turned * scalar_like(spec.scale, q), mx::swapaxes(rotary, -1, -2));
+  if (const std::optional<mx::array> mask = whole_mask(visibility, spec, latents.shape(2)))
+    scores = mx::where(*mask, scores, lowest_score(scores.dtype()));
+  return mx::fast::scaled_dot_product_attention(without_tail(q, rotary_dim), latents, latents, spec.scale, "", scores);
 }
 
 }  // namespace godwit::cache

@@ -11,4 +11,11 @@ namespace godwit::cache {
 mx::array dense_attention(const mx::array& q, const mx::array& k, const mx::array& v,
                           const Visibility& visibility, const AttendSpec& spec);
 
+// The absorbed form of latent attention, as mlx-lm composes it for a single query of deepseek_v3: q [1, heads, queries,
+// latent_dim + rotary_dim], latents [1, 1, columns, latent_dim], rotary [1, 1, columns, rotary_dim] -> [1, heads,
+// queries, latent_dim]. The scores of the rotary part are the mask of attention over latents as keys and values.
+// Error{unsupported} for a score cap or sinks.
+mx::array latent_attention(const mx::array& q, const mx::array& latents, const mx::array& rotary,
+                           const Visibility& visibility, const AttendSpec& spec);
+
 }  // namespace godwit::cache

@@ -30,7 +30,7 @@ std::vector<PlaneRows> planes_of(const LayerGroup& group, bool encoded, bool is_
   if (is_native) {
     for (const NativePlanes& slot : group.native(encoded).slots) {
       planes.push_back(rows_of(slot.keys, true));
-      if (group.need.content != Content::keys_as_values) planes.push_back(rows_of(slot.values, false));
+      if (!kernels::keys_as_values(slot.keys, slot.values)) planes.push_back(rows_of(slot.values, false));
     }
     return planes;
   }

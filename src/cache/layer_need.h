@@ -11,7 +11,8 @@ enum class WindowKind { full, sliding };
 enum class Content {
   keys_values,
   keys_as_values,  // one plane: a value is the first value_dim elements of its key
-  latent,          // a latent of key_dim, a rotary key of value_dim and, with index_dim, a key for sparse selection
+  latent,          // a latent of key_dim, a rotary key of value_dim and, with index_dim, a key for sparse selection.
+                   // Attention takes the two as one key of one head, and the latent as its value
   cross,           // keys and values that are written once for a whole row (an encoder's) and then only read
   recurrent,       // a gated delta state and the tail of a convolution
 };
@@ -40,6 +41,9 @@ struct LayerNeed {
   int element_bytes = 4;
 
   bool has_tokens() const { return content != Content::cross && content != Content::recurrent; }
+  // Elements of a query's head, and of what attention answers for it.
+  int query_dim() const { return content == Content::latent ? key_dim + value_dim : key_dim; }
+  int output_dim() const { return content == Content::latent ? key_dim : value_dim; }
   bool operator==(const LayerNeed&) const = default;
 };
 

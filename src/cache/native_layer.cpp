@@ -30,38 +30,66 @@ mx::array floats(const mx::array& x) {
   return out;
 }
 
+mx::array selection(const mx::array& selected, int tokens) {
+  GODWIT_CHECK(selected.ndim() == 2 && selected.shape(0) == tokens && selected.dtype() == mx::int32,
+               "the selection is not [{}, k] int32", tokens);
+  // An empty list names nothing, which no list at all would not say.
+  mx::array out = selected.shape(1) > 0 ? mx::contiguous(selected) : mx::full({tokens, 1}, -1, mx::int32);
+  mx::eval(out);
+  return out;
+}
+
 // The arrays of one attend(), evaluated, and the span that names them.
 struct Operands {
   mx::array q, out;
-  std::optional<mx::array> k, v, sinks;
+  std::optional<mx::array> k, v, sinks, selected;
   ops::KvSpan span;
 };
 
-Operands operands(const mx::array& q, const mx::array* k, const mx::array* v, int value_dim, const AttendSpec& spec) {
-  if (spec.selected)
-    fail(ErrorCode::unsupported, "state", "native attention sees intervals of positions, not selections");
+std::int64_t token_stride(const std::optional<mx::array>& x) { return x ? x->shape(1) * x->shape(2) : 0; }
+
+// What a step that stores nothing asks.
+Operands queries_of(const LayerNeed& need, int tokens, const mx::array& q, const AttendSpec& spec) {
+  check_packed(q, tokens, 0, need.query_dim(), "q");
   Operands o{.q = floats(q),
-             .out = mx::zeros({q.shape(0), q.shape(1), value_dim}, mx::float32),
+             .out = mx::zeros({q.shape(0), q.shape(1), need.output_dim()}, mx::float32),
              .k = {},
              .v = {},
              .sinks = {},
+             .selected = {},
              .span = {}};
   mx::eval(o.out);
-  if (k) o.k = floats(*k);
-  if (v) o.v = floats(*v);
   if (spec.sinks) o.sinks = floats(*spec.sinks);
+  if (spec.selected) o.selected = selection(*spec.selected, tokens);
   o.span = {.q = o.q.data<float>(),
-            .k = o.k ? o.k->data<float>() : nullptr,
-            .v = o.v ? o.v->data<float>() : nullptr,
+            .k = nullptr,
+            .v = nullptr,
             .out = o.out.data<float>(),
             .q_stride = q.shape(1) * q.shape(2),
-            .k_stride = k ? k->shape(1) * k->shape(2) : 0,
-            .v_stride = v ? v->shape(1) * v->shape(2) : 0,
-            .out_stride = q.shape(1) * value_dim,
+            .k_stride = 0,
+            .v_stride = 0,
+            .out_stride = q.shape(1) * need.output_dim(),
             .heads = q.shape(1),
             .scale = spec.scale,
             .soft_cap = spec.soft_cap,
-            .sinks = o.sinks ? o.sinks->data<float>() : nullptr};
+            .sinks = o.sinks ? o.sinks->data<float>() : nullptr,
+            .selected = o.selected ? o.selected->data<std::int32_t>() : nullptr,
+            .selected_count = o.selected ? o.selected->shape(1) : 0};
+  return o;
+}
+
+// Keys and values as the planes hold them: a latent and its rotary key are one.
+Operands operands(const LayerNeed& need, int tokens, const mx::array& q, const mx::array& k, const mx::array& v,
+                  const AttendSpec& spec) {
+  check_packed(k, tokens, need.kv_heads, need.key_dim, "k");
+  if (need.content != Content::keys_as_values) check_packed(v, tokens, need.kv_heads, need.value_dim, "v");
+  Operands o = queries_of(need, tokens, q, spec);
+  o.k = floats(need.content == Content::latent ? mx::concatenate({k, v}, 2) : k);
+  if (need.content == Content::keys_values) o.v = floats(v);
+  o.span.k = o.k->data<float>();
+  o.span.v = o.v ? o.v->data<float>() : nullptr;
+  o.span.k_stride = token_stride(o.k);
+  o.span.v_stride = token_stride(o.v);
   return o;
 }
 
@@ -102,11 +130,7 @@ void NativeLayer::begin(std::span<Row::Impl* const> rows, std::span<const RowSpa
 
 mx::array NativeLayer::attend(const mx::array& q, const mx::array& k, const mx::array& v, const AttendSpec& spec) {
   GODWIT_CHECK(!kv_.reads_only && !kv_.stored, "a layer stored twice in one Step, or in one that only reads");
-  const bool has_values = need_.content != Content::keys_as_values;
-  check_packed(q, tokens_, 0, need_.key_dim, "q");
-  check_packed(k, tokens_, need_.kv_heads, need_.key_dim, "k");
-  if (has_values) check_packed(v, tokens_, need_.kv_heads, need_.value_dim, "v");
-  Operands o = operands(q, &k, has_values ? &v : nullptr, need_.value_dim, spec);
+  Operands o = operands(need_, tokens_, q, k, v, spec);
   ops::NativeRuntime& runtime = need_runtime(choices_);
   ops::store_span(runtime, kv_, o.span);
   kv_.stored = true;
@@ -117,8 +141,7 @@ mx::array NativeLayer::attend(const mx::array& q, const mx::array& k, const mx::
 
 mx::array NativeLayer::attend(const mx::array& q, const AttendSpec& spec) {
   GODWIT_CHECK(stored(), "a layer was read before this Step stored its span");
-  check_packed(q, tokens_, 0, need_.key_dim, "q");
-  Operands o = operands(q, nullptr, nullptr, need_.value_dim, spec);
+  Operands o = queries_of(need_, tokens_, q, spec);
   ops::attend_span(need_runtime(choices_), kv_, o.span);
   choices_.runtime->scratch.reset();
   return mx::astype(o.out, q.dtype());
@@ -127,10 +150,7 @@ mx::array NativeLayer::attend(const mx::array& q, const AttendSpec& spec) {
 mx::array NativeLayer::attend_block(const mx::array& q, const mx::array& k, const mx::array& v,
                                     const AttendSpec& spec) {
   GODWIT_CHECK(!kv_.stored, "a block was attended after this Step stored its span");
-  check_packed(q, tokens_, 0, need_.key_dim, "q");
-  check_packed(k, tokens_, need_.kv_heads, need_.key_dim, "k");
-  check_packed(v, tokens_, need_.kv_heads, need_.value_dim, "v");
-  Operands o = operands(q, &k, &v, need_.value_dim, spec);
+  Operands o = operands(need_, tokens_, q, k, v, spec);
   ops::attend_block(need_runtime(choices_), kv_, o.span);
   choices_.runtime->scratch.reset();
   return mx::astype(o.out, q.dtype());

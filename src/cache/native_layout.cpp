@@ -22,8 +22,8 @@ KvForm dense_form(DenseType dense) {
 }
 
 NativePlanes planes_of(const LayerNeed& need, const Codec& codec, DenseType dense) {
-  KvPlane keys{.heads = need.kv_heads, .dim = need.key_dim};
-  KvPlane values{.heads = need.kv_heads, .dim = need.value_dim};
+  KvPlane keys{.heads = need.kv_heads, .dim = need.query_dim()};
+  KvPlane values{.heads = need.kv_heads, .dim = need.output_dim()};
   switch (codec.kind) {
     case CodecKind::dense:
       keys.form = values.form = dense_form(dense);
@@ -57,7 +57,7 @@ NativeLayout native_layout(const LayerNeed& need, const Codec& codec, DenseType 
   for (std::size_t slot = 0; slot < slots; ++slot) {
     NativePlanes planes = planes_of(need, codec, dense);
     place(planes.keys);
-    if (need.content == Content::keys_as_values)
+    if (need.content == Content::keys_as_values || need.content == Content::latent)
       planes.values.offset = planes.keys.offset;
     else
       place(planes.values);

@@ -11,7 +11,9 @@
 namespace godwit::cache {
 
 struct NativePlanes {
-  kernels::KvPlane keys, values;  // `keys_as_values`: one plane, named twice
+  // `keys_as_values` and `latent`: one plane, named twice. A latent's keys are [latent | rotary key] of one head, its
+  // values the latent in them.
+  kernels::KvPlane keys, values;
 };
 
 struct NativeLayout {

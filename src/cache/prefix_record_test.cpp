@@ -28,9 +28,12 @@ struct Form {
 constexpr Form kForms[] = {{NumericMode::native, "dense"},
                            {NumericMode::native, "dense:f16"},
                            {NumericMode::native, "dense", Content::keys_as_values},
+                           {NumericMode::native, "dense", Content::latent},
+                           {NumericMode::native, "dense:bf16", Content::latent},
                            {NumericMode::native, "affine:3:32"},
                            {NumericMode::native, "turbo:5:3"},
                            {NumericMode::reference, "dense"},
+                           {NumericMode::reference, "dense", Content::latent},
                            {NumericMode::reference, "affine:4:32"}};
 
 // No turbo codec serves a sliding layer.
@@ -108,8 +111,9 @@ TEST(PrefixRecord, HoldsAllThatItsTokensLeft) {
       spec.scale = 0.125f;
       std::vector<float> all;
       for (int layer = 0; layer < static_cast<int>(store.needs().size()); ++layer) {
+        const int dim = store.needs()[static_cast<std::size_t>(layer)].query_dim();
         const mx::array out = mx::contiguous(
-            step.layer(layer).attend(test_vectors(std::span(tokens).subspan(70), 70, kTestHeads, 5), spec));
+            step.layer(layer).attend(test_vectors(std::span(tokens).subspan(70), 70, kTestHeads, 5, dim), spec));
         mx::eval(out);
         all.insert(all.end(), out.data<float>(), out.data<float>() + out.size());
       }

@@ -55,7 +55,8 @@ mx::array attend_turbo(const AttendCall& call) {
 mx::array attend_span(const AttendCall& call) {
   switch (call.codec.kind) {
     case CodecKind::dense:
-      return dense_attention(call.q, call.keys[0], call.values[0], call.visibility, call.spec);
+      return (call.is_latent ? latent_attention : dense_attention)(call.q, call.keys[0], call.values[0],
+                                                                   call.visibility, call.spec);
     case CodecKind::affine:
       return attend_affine(call);
     case CodecKind::turbo:
@@ -91,7 +92,8 @@ mx::array attend_committed(const AttendCall& call) {
                             positions_of(call.keys, begin, end),
                             positions_of(call.values, begin, end),
                             {.queries = 1, .context = end - begin - 1, .window = v.window},
-                            call.spec};
+                            call.spec,
+                            call.is_latent};
     answers.push_back(attend_span(one));
   }
   return mx::concatenate(answers, 2);

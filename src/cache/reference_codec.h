@@ -35,9 +35,10 @@ struct AttendCall {
   std::vector<mx::array> keys, values;
   Visibility visibility;
   const AttendSpec& spec;
+  bool is_latent = false;  // dense only: keys are latents, values their rotary keys (dense_attention.h)
 };
 
-// -> [1, heads, queries, value_dim] in q's dtype. A committed span is attended position by position, each
+// -> [1, heads, queries, value_dim (of latents: their dim)] in q's dtype. A committed span is attended position by position, each
 // query over the columns that a step of its own would see. Error{unsupported} by name where the oracle has no
 // arithmetic: a score cap over affine components, sinks over affine ones outside a kv_config.json, both at
 // once, and selected positions over affine components or in a window.

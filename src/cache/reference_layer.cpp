@@ -114,14 +114,13 @@ void ReferenceLayer::store(const std::vector<mx::array>& planes) {
   GODWIT_CHECK(!reads_only_, "a layer stored in a Step that only reads");
   GODWIT_CHECK(fresh_.empty(), "a layer stored twice in one Step");
   const LayerNeed& need = group_.need;
-  const bool is_latent = need.content == Content::latent;
   std::vector<int> dims = {need.key_dim, need.value_dim};
   if (need.content == Content::keys_as_values) dims.pop_back();
-  if (is_latent && need.index_dim > 0) dims.push_back(need.index_dim);
+  if (need.index_dim > 0) dims.push_back(need.index_dim);
   GODWIT_CHECK(planes.size() == dims.size(), "{} planes, {} are stored", planes.size(), dims.size());
   std::vector<Components> fresh;
   for (std::size_t p = 0; p < planes.size(); ++p) {
-    check_packed(planes[p], span_.tokens, is_latent ? 1 : need.kv_heads, dims[p], p == 0 ? "k" : "v");
+    check_packed(planes[p], span_.tokens, need.kv_heads, dims[p], p == 0 ? "k" : "v");
     fresh.push_back(encoded(p, planes[p]));
   }
   fresh_ = std::move(fresh);
@@ -135,7 +134,7 @@ Components ReferenceLayer::encoded(std::size_t plane, const mx::array& packed) c
 mx::array ReferenceLayer::attend_stored(const mx::array& q, const AttendSpec& spec, bool borrowed) {
   GODWIT_CHECK(stored(), "a layer was read before this Step stored its span");
   GODWIT_CHECK(!reads_only_ || position_ > 0, "a read of a row that holds nothing");
-  check_packed(q, span_.tokens, 0, group_.need.key_dim, "q");
+  check_packed(q, span_.tokens, 0, group_.need.query_dim(), "q");
   if (!reads_only_ && span_.kind == SpanKind::committed && span_.tokens > 1) return attend_committed(q, spec, borrowed);
   if (!seen_) seen_ = keys_and_values(span_.tokens, ring_);
   const int columns = (*seen_)[0].at(0).shape(2);
@@ -176,7 +175,7 @@ mx::array ReferenceLayer::attend_block(const mx::array& q, const mx::array& k, c
                                        const AttendSpec& spec) {
   GODWIT_CHECK(fresh_.empty(), "a block was attended after this Step stored its span");
   const int block = k.shape(0);
-  check_packed(q, block, 0, group_.need.key_dim, "q");
+  check_packed(q, block, 0, group_.need.query_dim(), "q");
   check_packed(k, block, group_.need.kv_heads, group_.need.key_dim, "k");
   check_packed(v, block, group_.need.kv_heads, group_.need.value_dim, "v");
   const int count = window() > 0 ? std::min(window() - 1, position_) : position_;
@@ -199,7 +198,8 @@ mx::array ReferenceLayer::attend_to(const mx::array& q, const std::vector<Compon
                                   .keys = seen[0],
                                   .values = seen[1],
                                   .visibility = std::move(visibility),
-                                  .spec = spec}));
+                                  .spec = spec,
+                                  .is_latent = group_.need.content == Content::latent}));
 }
 
 // The newest `count` stored positions, in position order.

@@ -50,7 +50,8 @@ void check_sizes(const Layer& layer) {
                                         need.index_dim >= 0 && need.element_bytes > 0;
   const bool window = need.window == WindowKind::full || need.window_size > 0;
   const bool shared = need.content != Content::keys_as_values || need.value_dim <= need.key_dim;
-  if (!sizes || !window || !shared)
+  const bool latent = need.content == Content::latent ? need.kv_heads == 1 : need.index_dim == 0;
+  if (!sizes || !window || !shared || !latent)
     fail(ErrorCode::invalid_argument, "state", "layer {}: kv heads {}, key {}, value {}, window {}", layer.index,
          need.kv_heads, need.key_dim, need.value_dim, need.window_size);
 }
@@ -63,12 +64,12 @@ void check_native(const Layer& layer) {
              need.recurrent.kernel);
     return;
   }
-  if (need.content == Content::latent)
-    refuse(layer, "native mode has no attention over latents yet; --math reference has");
-  for (const int dim : {need.key_dim, need.value_dim})
+  if (need.index_dim > 0)
+    refuse(layer, "native mode has no keys for sparse selection yet; --math reference has");
+  for (const int dim : {need.query_dim(), need.output_dim()})
     if (dim % 16 != 0 || dim > kernels::kMaxHeadDim)
       refuse(layer, "native attention takes heads whose size is a multiple of 16 up to {}: keys have {}, values {}",
-             kernels::kMaxHeadDim, need.key_dim, need.value_dim);
+             kernels::kMaxHeadDim, need.query_dim(), need.output_dim());
 }
 
 void check_affine(const Layer& layer, const Codec& codec, NumericMode mode) {

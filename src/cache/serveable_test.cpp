@@ -13,6 +13,7 @@ namespace {
 LayerNeed layer(Content content, WindowKind window, int dim) {
   LayerNeed need{.content = content, .window = window, .kv_heads = 2, .key_dim = dim, .value_dim = dim};
   if (window == WindowKind::sliding) need.window_size = 32;
+  if (content == Content::latent) need.kv_heads = 1;
   if (content == Content::recurrent)
     need.recurrent = {.key_heads = 1, .value_heads = 2, .key_dim = 16, .value_dim = 16, .channels = 64, .kernel = 4};
   return need;
@@ -75,11 +76,27 @@ TEST(Serveable, OtherContentsStayDenseOrAreRefusedByWhatTheyHold) {
   part.value_dim = 32;
   EXPECT_EQ(refusal(part, "affine:4", NumericMode::native), "");
   EXPECT_NE(refusal(part, "affine:4", NumericMode::reference).find("first 32 of 64"), std::string::npos);
+}
+
+TEST(Serveable, LatentsAreDense) {
   const LayerNeed latent = layer(Content::latent, WindowKind::full, 64);
-  EXPECT_EQ(refusal(latent, "dense", NumericMode::reference), "");
-  for (const char* policy : {"affine:4", "turbo:8:3"})
-    EXPECT_NE(refusal(latent, policy, NumericMode::reference).find("a latent"), std::string::npos) << policy;
-  EXPECT_NE(refusal(latent, "dense", NumericMode::native).find("latents"), std::string::npos);
+  for (const NumericMode mode : kModes) {
+    for (const char* policy : {"dense", "dense:bf16", "dense:f16", "dense:f32"})
+      EXPECT_EQ(refusal(latent, policy, mode), "") << policy;
+    for (const char* policy : {"affine:4", "turbo:8:3"})
+      EXPECT_NE(refusal(latent, policy, mode).find("a latent"), std::string::npos) << policy;
+  }
+  LayerNeed glm = latent;
+  glm.key_dim = 512;
+  EXPECT_EQ(refusal(glm, "dense", NumericMode::native), "");
+  LayerNeed wide = glm;
+  wide.value_dim = 80;
+  EXPECT_NE(refusal(wide, "dense", NumericMode::native).find("keys have 592, values 512"), std::string::npos);
+  EXPECT_EQ(refusal(wide, "dense", NumericMode::reference), "");
+  LayerNeed indexed = glm;
+  indexed.index_dim = 128;
+  EXPECT_NE(refusal(indexed, "dense", NumericMode::native).find("sparse selection"), std::string::npos);
+  EXPECT_EQ(refusal(indexed, "dense", NumericMode::reference), "");
 }
 
 TEST(Serveable, NeedsThatMakeNoSenseAreBadArguments) {
@@ -97,6 +114,12 @@ TEST(Serveable, NeedsThatMakeNoSenseAreBadArguments) {
   EXPECT_EQ(code_of(need), ErrorCode::invalid_argument);
   need = layer(Content::keys_as_values, WindowKind::full, 64);
   need.value_dim = 65;
+  EXPECT_EQ(code_of(need), ErrorCode::invalid_argument);
+  need = layer(Content::latent, WindowKind::full, 64);
+  need.kv_heads = 2;
+  EXPECT_EQ(code_of(need), ErrorCode::invalid_argument);
+  need = layer(Content::keys_values, WindowKind::full, 64);
+  need.index_dim = 16;
   EXPECT_EQ(code_of(need), ErrorCode::invalid_argument);
   need = layer(Content::recurrent, WindowKind::full, 64);
   need.recurrent.channels = 63;

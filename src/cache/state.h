@@ -57,7 +57,9 @@ class LayerState {
  public:
   virtual ~LayerState() = default;
   // Stores k [tokens, kv_heads, key_dim] and v [tokens, kv_heads, value_dim], then attends q [tokens, heads,
-  // key_dim] to everything visible. Returns [tokens, heads, value_dim] in q's dtype. At most once per Step.
+  // query_dim()] to everything visible. Returns [tokens, heads, output_dim()] in q's dtype. At most once per Step.
+  // Over latents (absorbed form): k are latents, v their rotary keys; a score is the product of [latent part | rotary
+  // part] of q with both, and the answer is a sum of latents.
   virtual mx::array attend(const mx::array& q, const mx::array& k, const mx::array& v,
                            const AttendSpec& spec) = 0;
   // Read only, over what this layer holds including this Step's own span: shared-KV layers, donors, drafters,
@@ -66,7 +68,7 @@ class LayerState {
   // Stored context plus this block, bidirectional, storing nothing (diffusion).
   virtual mx::array attend_block(const mx::array& q, const mx::array& k, const mx::array& v,
                                  const AttendSpec& spec) = 0;
-  // For attention that a family composes itself (latents): stores this span's planes, each [tokens, heads, dim],
+  // For attention that a family composes itself (latents in `reference`): stores this span's planes, each [tokens, heads, dim],
   // and gives each over all visible columns, [heads, columns, dim]. One row.
   virtual std::vector<mx::array> extend(const std::vector<mx::array>& planes) = 0;
   // Cross layers, once per row: keys and values [positions, kv_heads, dim] that attend(q, spec) reads from now on.

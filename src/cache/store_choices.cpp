@@ -69,7 +69,7 @@ std::size_t reference_token_bytes(const LayerNeed& need, const Codec& codec, int
 std::size_t native_token_bytes(const LayerNeed& need, const Codec& codec, DenseType dense) {
   const NativePlanes planes = native_layout(need, codec, dense, 1).slots.front();
   std::int64_t bytes = kernels::plane_bytes(planes.keys);
-  if (need.content != Content::keys_as_values) bytes += kernels::plane_bytes(planes.values);
+  if (!kernels::keys_as_values(planes.keys, planes.values)) bytes += kernels::plane_bytes(planes.values);
   return static_cast<std::size_t>(bytes / kPositions);
 }
 

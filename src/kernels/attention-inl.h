@@ -14,22 +14,14 @@ inline constexpr int kBandRows = 16;
 inline constexpr int kDecodedBandRows =
     128;  // decoding a block costs as much as attending to it with a few rows
 
-// What each row sees of the block; the union of it.
+// What each row sees of the block; the interval around all of it.
 inline Interval look_at(QueryRow* rows, int count, std::int64_t block) {
-  const std::int64_t origin = block * kBlockPositions;
-  Interval seen{kBlockPositions, 0};
+  std::uint64_t seen = 0;
   for (int r = 0; r < count; r++) {
-    QueryRow& row = rows[r];
-    row.first = row.interval.lo > origin ? row.interval.lo - origin : 0;
-    row.last = row.interval.hi < origin + kBlockPositions ? row.interval.hi - origin : kBlockPositions;
-    if (row.first >= row.last) {
-      row.first = row.last = 0;
-      continue;
-    }
-    seen.lo = row.first < seen.lo ? row.first : seen.lo;
-    seen.hi = row.last > seen.hi ? row.last : seen.hi;
+    rows[r].slots = seen_slots(rows[r].interval, rows[r].words, block);
+    seen |= rows[r].slots;
   }
-  return seen;
+  return {first_slot(seen), end_slot(seen)};
 }
 
 // Where the band reads: `tiles` is null for planes that are read as they lie.
@@ -124,6 +116,7 @@ inline void set_row(const AttentionArgs& a, QueryRow& row, std::int64_t query, s
   row.out = a.out + query * a.out_stride + head * a.values.dim;
   row.kv_head = head / (a.heads / a.keys.heads);
   row.interval = a.intervals[query];
+  row.words = words_of(a.selected, query);
   row.parts = a.parts == nullptr ? nullptr : a.parts + at * a.parts_blocks * part;
   row.resume = a.resume == nullptr ? nullptr : a.resume + at * part;
   row.leave = a.leave == nullptr ? nullptr : a.leave + at * part;

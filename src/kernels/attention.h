@@ -11,9 +11,11 @@
 //   each block on its own: m = max score, e(p) = exp(score(p) - m), l = sum of e, o[d] = sum over p ascending
 //   of e(p) v[p][d] by fma; then blocks are merged into (m, l, o) in ascending order. A sink counts as a last
 //   block with m = sink, l = 1, o = 0. The result is o / l.
-// A block's part depends on the query, the block and the interval only: the answer does not depend on how
-// many queries are asked together, on the chunks of the prefill, or on the thread count. An empty interval
-// gives zeros.
+// Where a query selects positions, the visible ones are those of [lo, hi) that it names, and a block in which
+// it names none does not count.
+// A block's part depends on the query, the block and what it sees of it only: the answer does not depend on
+// how many queries are asked together, on the chunks of the prefill, or on the thread count. A query that
+// sees nothing gives zeros.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +28,12 @@ inline constexpr std::int64_t kMaxHeadDim = 576;
 
 struct Interval {
   std::int64_t lo, hi;  // positions [lo, hi) are visible
+};
+
+// Positions that each query names: bit s of word b is position 64 b + s. Null: all of them.
+struct Selection {
+  const std::uint64_t* words = nullptr;  // [queries, stride]; one for every block that an interval touches
+  std::int64_t stride = 0;
 };
 
 struct AttentionArgs {
@@ -44,6 +52,7 @@ struct AttentionArgs {
   float scale;
   float soft_cap = 0.0f;         // 0: none
   const float* sinks = nullptr;  // [heads]: scores that only the denominator sees, neither scaled nor capped
+  Selection selected = {};
 
   // For a long context the blocks can be shared out among threads instead: with `parts`, only blocks
   // [block_begin, block_end) are visited, `out` is left alone, and what each block gives is written for
@@ -75,6 +84,7 @@ struct AttentionMergeArgs {
   std::int64_t head_begin, head_end;
   std::int64_t out_stride;
   const float* sinks = nullptr;
+  Selection selected = {};
 };
 
 }  // namespace godwit::kernels

@@ -8,6 +8,22 @@
 namespace godwit::kernels {
 namespace {
 
+// The slots of a block that a query sees, the lowest bit the first. `words` of its selection; null: all.
+inline std::uint64_t seen_slots(Interval interval, const std::uint64_t* words, std::int64_t block) {
+  const std::int64_t origin = block * kBlockPositions;
+  const std::int64_t first = interval.lo > origin ? interval.lo - origin : 0;
+  const std::int64_t last =
+      interval.hi < origin + kBlockPositions ? interval.hi - origin : kBlockPositions;
+  if (first >= last) return 0;
+  const std::uint64_t below = ~std::uint64_t{0} >> (kBlockPositions - last);
+  const std::uint64_t inside = below & (~std::uint64_t{0} << first);
+  return words == nullptr ? inside : inside & words[block];
+}
+
+inline const std::uint64_t* words_of(const Selection& selected, std::int64_t query) {
+  return selected.words == nullptr ? nullptr : selected.words + query * selected.stride;
+}
+
 // A softmax over the blocks so far: the largest score, the sum of weights relative to it, the weighted
 // values.
 struct SoftmaxState {
@@ -77,6 +93,7 @@ Level attention_merge_body(const AttentionMergeArgs& a) {
       clear<V>(state, a.dim);
       const std::int64_t first = seen.lo / kBlockPositions;
       for (std::int64_t block = first; seen.lo < seen.hi && block * kBlockPositions < seen.hi; block++) {
+        if (seen_slots(seen, words_of(a.selected, query), block) == 0) continue;
         const float* part = parts + (block - a.parts_first) * part_elements(a.dim);
         merge_block<V>(state, a.dim, part[a.dim], part[a.dim + 1], part);
       }

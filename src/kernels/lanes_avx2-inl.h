@@ -131,6 +131,14 @@ struct Avx2Lanes {
     return {_mm256_blendv_ps(no.low, yes.low, _mm256_cmp_ps(a.low, b.low, _CMP_LT_OQ)),
             _mm256_blendv_ps(no.high, yes.high, _mm256_cmp_ps(a.high, b.high, _CMP_LT_OQ))};
   }
+  static __m256 choose(std::uint32_t bits, __m256 yes, __m256 no) {
+    const __m256i each = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    const __m256i own = _mm256_and_si256(_mm256_set1_epi32(static_cast<int>(bits)), each);
+    return _mm256_blendv_ps(no, yes, _mm256_castsi256_ps(_mm256_cmpeq_epi32(own, each)));
+  }
+  static Avx2Lanes where_set(std::uint32_t bits, Avx2Lanes yes, Avx2Lanes no) {
+    return {choose(bits, yes.low, no.low), choose(bits >> 8, yes.high, no.high)};
+  }
   static __m256 exponent(__m256 a) {
     const __m256i one = _mm256_set1_epi32(0x3f800000);
     return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_slli_epi32(_mm256_castps_si256(a), 23), one));

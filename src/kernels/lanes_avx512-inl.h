@@ -81,6 +81,9 @@ struct Avx512Lanes {
   static Avx512Lanes where_less(Avx512Lanes a, Avx512Lanes b, Avx512Lanes yes, Avx512Lanes no) {
     return {_mm512_mask_blend_ps(_mm512_cmp_ps_mask(a.v, b.v, _CMP_LT_OQ), no.v, yes.v)};
   }
+  static Avx512Lanes where_set(std::uint32_t bits, Avx512Lanes yes, Avx512Lanes no) {
+    return {_mm512_mask_blend_ps(static_cast<__mmask16>(bits), no.v, yes.v)};
+  }
   static Avx512Lanes power_of_two(Avx512Lanes a) {
     const __m512i shifted = _mm512_slli_epi32(_mm512_castps_si512(a.v), 23);
     return {_mm512_castsi512_ps(_mm512_add_epi32(shifted, _mm512_set1_epi32(0x3f800000)))};

@@ -111,6 +111,10 @@ struct ScalarLanes {
   static ScalarLanes where_less(ScalarLanes a, ScalarLanes b, ScalarLanes yes, ScalarLanes no) {
     return each([&](int i) { return a.lane[i] < b.lane[i] ? yes.lane[i] : no.lane[i]; });
   }
+  // yes in the lanes whose bit is set, lane 0 the lowest, else no.
+  static ScalarLanes where_set(std::uint32_t bits, ScalarLanes yes, ScalarLanes no) {
+    return each([&](int i) { return bits >> i & 1 ? yes.lane[i] : no.lane[i]; });
+  }
   // The low nine bits of each pattern become an exponent: 2^n for a lane that holds 1.5*2^23 + n, -127 < n <
   // 128.
   static ScalarLanes power_of_two(ScalarLanes a) {

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "kernels/kv_codec.h"
+#include "ops/kv_visibility.h"
 
 namespace godwit::ops {
 namespace {
@@ -18,11 +19,8 @@ using kernels::KvPlane;
 // whole.
 constexpr std::int64_t kBlocksToShare = 16;
 constexpr std::int64_t kQueriesTogether = 16;
+constexpr std::int64_t kHeadsTogether = 8;  // at least, where a KV head is read by several threads
 constexpr std::int64_t kRowsToDecodeFor = 128;  // query rows for which a block is decoded once
-
-std::int64_t block_count(std::int64_t positions) {
-  return (positions + kBlockPositions - 1) / kBlockPositions;
-}
 
 bool is_rotated(const KvRow& row) {
   return row.values.form == KvForm::turbo_values && !kernels::keys_as_values(row.keys, row.values);
@@ -31,15 +29,6 @@ bool is_rotated(const KvRow& row) {
 bool is_decoded(const KvRow& row) {
   return row.keys.form > KvForm::bf16 || row.keys.form != row.values.form ||
          kernels::keys_as_values(row.keys, row.values);
-}
-
-// What query `index` of the row sees of the stored positions.
-Interval seen_by(const KvLayer& layer, const KvRow& row, std::int64_t index) {
-  const std::int64_t own = layer.reads_only ? row.position : row.position + index + 1;
-  const std::int64_t lo = layer.window > 0 ? std::max<std::int64_t>(0, own - layer.window) : 0;
-  if (row.ends.empty()) return {lo, own};
-  const auto i = static_cast<std::size_t>(index);
-  return {row.begins.empty() ? lo : std::min(lo, row.begins[i]), row.ends[i]};
 }
 
 AttentionArgs row_args(const KvRow& row, const KvSpan& span, std::int64_t first, const Interval* intervals) {
@@ -63,15 +52,24 @@ AttentionArgs row_args(const KvRow& row, const KvSpan& span, std::int64_t first,
           .sinks = span.sinks};
 }
 
-// A KV head and some queries a piece.
+// Pieces of a KV head's group of query heads, so that all threads have some. Each piece reads (and decodes)
+// the head's blocks for itself, which some heads make up for.
+std::int64_t group_pieces(const NativeRuntime& runtime, std::int64_t group, std::int64_t others) {
+  const std::int64_t wanted = (runtime.pool.threads() + others - 1) / others;
+  return std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(1, group / kHeadsTogether));
+}
+
+// Some heads of a KV head's group and some queries a piece.
 void attend_pieces(NativeRuntime& runtime, const AttentionArgs& args, std::int64_t together) {
   const std::int64_t group = args.heads / args.keys.heads;
   const std::int64_t spans = (args.query_end + together - 1) / together;
-  runtime.share(args.keys.heads * spans, [&](std::int64_t from, std::int64_t to) {
+  const std::int64_t splits = group_pieces(runtime, group, args.keys.heads * spans);
+  runtime.share(args.keys.heads * splits * spans, [&](std::int64_t from, std::int64_t to) {
     for (std::int64_t piece = from; piece < to; ++piece) {
       AttentionArgs part = args;
-      part.head_begin = piece / spans * group;
-      part.head_end = part.head_begin + group;
+      const std::int64_t split = piece / spans % splits, first = piece / spans / splits * group;
+      part.head_begin = first + group * split / splits;
+      part.head_end = first + group * (split + 1) / splits;
       part.query_begin = piece % spans * together;
       part.query_end = std::min(part.query_begin + together, args.query_end);
       runtime.kernels.attention(part);
@@ -102,7 +100,8 @@ void attend_by_blocks(NativeRuntime& runtime, AttentionArgs args, std::int64_t b
                                    .head_begin = 0,
                                    .head_end = args.heads,
                                    .out_stride = args.out_stride,
-                                   .sinks = args.sinks});
+                                   .sinks = args.sinks,
+                                   .selected = args.selected});
 }
 
 std::int64_t queries_together(const KvRow& row, const KvSpan& span) {
@@ -113,7 +112,9 @@ std::int64_t queries_together(const KvRow& row, const KvSpan& span) {
 void attend_stored(NativeRuntime& runtime, const KvRow& row, const KvSpan& span, const AttentionArgs& args) {
   const Interval seen = args.intervals[0];
   const std::int64_t begin = seen.lo / kBlockPositions, end = block_count(seen.hi);
-  if (row.tokens == 1 && end - begin >= kBlocksToShare && runtime.pool.threads() > 1)
+  // One KV head that has heads enough for all threads is shared out by those: no parts are kept.
+  const bool is_wide = args.keys.heads == 1 && args.heads >= kHeadsTogether * runtime.pool.threads();
+  if (row.tokens == 1 && end - begin >= kBlocksToShare && runtime.pool.threads() > 1 && !is_wide)
     return attend_by_blocks(runtime, args, begin, end);
   attend_pieces(runtime, args, queries_together(row, span));
 }
@@ -190,12 +191,14 @@ void attend_block_of_row(NativeRuntime& runtime, const KvLayer& layer, const KvR
     whole[i] = {0, row.tokens};
   }
   AttentionArgs args = row_args(row, span, first, stored);
+  args.selected = selection(runtime, span, {first, row.tokens}, 0, block_count(row.position));
   const std::int64_t part = kernels::part_elements(row.values.dim);
   args.leave = runtime.scratch.take<float>(row.tokens * span.heads * part).data();
   attend_pieces(runtime, args, queries_together(row, span));
   args.resume = args.leave;
   args.leave = nullptr;
   args.intervals = whole;
+  args.selected = selection(runtime, span, {first, row.tokens}, row.position, block_count(row.tokens));
   args.blocks = own.blocks;
   args.keys = own.keys;
   args.values = own.values;
@@ -230,8 +233,13 @@ void attend_span(NativeRuntime& runtime, const KvLayer& layer, const KvSpan& spa
     GODWIT_CHECK(row.ends.empty() || static_cast<std::int64_t>(row.ends.size()) == row.tokens,
                  "{} ends for {} queries", row.ends.size(), row.tokens);
     Interval* const intervals = runtime.scratch.take<Interval>(row.tokens).data();
-    for (std::int64_t i = 0; i < row.tokens; ++i) intervals[i] = seen_by(layer, row, i);
-    const AttentionArgs args = row_args(row, span, first, intervals);
+    std::int64_t end = 0;
+    for (std::int64_t i = 0; i < row.tokens; ++i) {
+      intervals[i] = seen_by(layer, row, i);
+      end = std::max(end, intervals[i].hi);
+    }
+    AttentionArgs args = row_args(row, span, first, intervals);
+    args.selected = selection(runtime, span, {first, row.tokens}, 0, block_count(end));
     attend_stored(runtime, row, span, args);
     restore_row(runtime, row, args);
     first += row.tokens;

@@ -20,6 +20,10 @@ struct KvSpan {
   float scale = 1.0f;
   float soft_cap = 0.0f;         // 0: none
   const float* sinks = nullptr;  // [heads]
+  // [tokens, selected_count]: the positions that each query sees of those it may see, in any order; null:
+  // all. What is not there (-1) names none.
+  const std::int32_t* selected = nullptr;
+  std::int64_t selected_count = 0;
 };
 
 // Writes every row's tokens into its blocks.

@@ -29,7 +29,16 @@ const LayerNeed& need_of(const Setup& setup, const Asked& asked) {
   return setup.needs[static_cast<std::size_t>(asked.layer)];
 }
 
-bool is_shared(const LayerNeed& need) { return need.content == Content::keys_as_values; }
+bool has_values(const LayerNeed& need) { return need.content == Content::keys_values; }
+
+// What scores are products with, and what is summed, of the planes that a layer was given: [.., heads, dim]
+// each.
+mx::array whole_keys(const LayerNeed& need, const mx::array& keys, const mx::array& values) {
+  return need.content == Content::latent ? mx::concatenate({keys, values}, -1) : keys;
+}
+mx::array whole_values(const LayerNeed& need, const mx::array& keys, const mx::array& values) {
+  return has_values(need) ? values : keys;
+}
 
 int common(std::span<const int> a, std::span<const int> b) {
   return static_cast<int>(std::ranges::mismatch(a, b).in1 - a.begin());
@@ -63,7 +72,7 @@ class Oracle::Stored {
 
   std::vector<int> tokens;
   std::vector<void*> pointers;
-  // [positions, kv_heads, dim]
+  // [positions, kv_heads, query_dim() or output_dim()]
   std::vector<double> keys, values;
   const NativePlanes& planes() const { return layout_.slots.front(); }
 
@@ -77,14 +86,13 @@ class Oracle::Stored {
 
   void decode(ops::NativeRuntime& runtime) {
     const int end = static_cast<int>(tokens.size());
-    keys.resize(static_cast<std::size_t>(end * kKvHeads * need_.key_dim));
-    values.resize(static_cast<std::size_t>(end * kKvHeads * need_.value_dim));
+    keys.resize(static_cast<std::size_t>(end * need_.kv_heads * need_.query_dim()));
+    values.resize(static_cast<std::size_t>(end * need_.kv_heads * need_.output_dim()));
     if (setup_.mode == NumericMode::native) {
       for (int block = decoded_ / kBlock; block * kBlock < end; ++block)
-        for (int head = 0; head < kKvHeads; ++head) decode_block(runtime, block, head, end);
+        for (int head = 0; head < need_.kv_heads; ++head) decode_block(runtime, block, head, end);
     } else if (decoded_ < end) {
-      decode_reference(Plane::keys, keys, need_.key_dim);
-      decode_reference(is_shared(need_) ? Plane::keys : Plane::values, values, need_.value_dim);
+      decode_reference();
     }
     decoded_ = end;
   }
@@ -95,46 +103,53 @@ class Oracle::Stored {
       memory_.emplace_back(layout_.bytes);
       pointers.push_back(memory_.back().data());
     }
-    const std::vector<float> k = vectors(setup_, layer_, list, begin, end - begin, Plane::keys);
-    const std::vector<float> v = vectors(setup_, layer_, list, begin, end - begin, Plane::values);
+    const auto part = [&](Plane plane) { return packed(setup_, list, begin, end - begin, layer_, plane); };
+    const std::vector<float> k = floats(whole_keys(need_, part(Plane::keys), part(Plane::values)));
+    const std::vector<float> v = floats(part(Plane::values));
     kernels::store_kv({.k = k.data(),
-                       .v = is_shared(need_) ? nullptr : v.data(),
+                       .v = has_values(need_) ? v.data() : nullptr,
                        .blocks = pointers.data(),
                        .keys = planes().keys,
                        .values = planes().values,
                        .position = begin,
                        .tokens = end - begin,
-                       .k_stride = kKvHeads * need_.key_dim,
-                       .v_stride = kKvHeads * need_.value_dim});
+                       .k_stride = need_.kv_heads * need_.query_dim(),
+                       .v_stride = need_.kv_heads * need_.value_dim});
   }
 
   void decode_block(ops::NativeRuntime& runtime, int block, int head, int end) {
     const int count = std::min(kBlock, end - block * kBlock);
-    std::vector<float> k(static_cast<std::size_t>(need_.key_dim * kBlock)),
-        v(static_cast<std::size_t>(need_.value_dim * kBlock));
+    std::vector<float> k(static_cast<std::size_t>(need_.query_dim() * kBlock)),
+        v(static_cast<std::size_t>(need_.output_dim() * kBlock));
     runtime.kernels.decode_kv({pointers[static_cast<std::size_t>(block)], planes().keys, planes().values,
                                head, 0, count, k.data(), v.data()});
     if (planes().values.form == kernels::KvForm::turbo_values)
-      runtime.kernels.restore_values({v.data(), count, need_.value_dim, need_.value_dim});
+      runtime.kernels.restore_values({v.data(), count, need_.output_dim(), need_.output_dim()});
     for (int slot = 0; slot < count; ++slot) {
-      const int row = (block * kBlock + slot) * kKvHeads + head;
-      for (int d = 0; d < need_.key_dim; ++d)
-        keys[static_cast<std::size_t>(row * need_.key_dim + d)] =
+      const int row = (block * kBlock + slot) * need_.kv_heads + head;
+      for (int d = 0; d < need_.query_dim(); ++d)
+        keys[static_cast<std::size_t>(row * need_.query_dim() + d)] =
             static_cast<double>(k[static_cast<std::size_t>(d * kBlock + slot)]);
-      for (int d = 0; d < need_.value_dim; ++d)
-        values[static_cast<std::size_t>(row * need_.value_dim + d)] =
-            static_cast<double>(v[static_cast<std::size_t>(slot * need_.value_dim + d)]);
+      for (int d = 0; d < need_.output_dim(); ++d)
+        values[static_cast<std::size_t>(row * need_.output_dim() + d)] =
+            static_cast<double>(v[static_cast<std::size_t>(slot * need_.output_dim() + d)]);
     }
   }
 
-  void decode_reference(Plane plane, std::vector<double>& into, int dim) {
+  void decode_reference() {
     const int count = static_cast<int>(tokens.size()) - decoded_;
-    const mx::array x =
-        mx::swapaxes(mx::expand_dims(packed(setup_, tokens, decoded_, count, layer_, plane), 0), 1, 2);
-    const PlaneRole role = plane == Plane::keys ? PlaneRole::keys : PlaneRole::values;
-    const mx::array back =
-        cache::decode(codec_, role, encode(codec_, role, x, dtype_of(setup_.policy.dense)), mx::float32);
-    std::ranges::copy(floats(mx::swapaxes(back, 1, 2)), into.begin() + decoded_ * kKvHeads * dim);
+    const auto back = [&](Plane plane) {
+      const mx::array x =
+          mx::swapaxes(mx::expand_dims(packed(setup_, tokens, decoded_, count, layer_, plane), 0), 1, 2);
+      const PlaneRole role = plane == Plane::keys ? PlaneRole::keys : PlaneRole::values;
+      const std::vector<mx::array> kept = encode(codec_, role, x, dtype_of(setup_.policy.dense));
+      return mx::swapaxes(cache::decode(codec_, role, kept, mx::float32), 1, 2);
+    };
+    const mx::array k = back(Plane::keys), v = back(Plane::values);
+    std::ranges::copy(floats(whole_keys(need_, k, v)),
+                      keys.begin() + decoded_ * need_.kv_heads * need_.query_dim());
+    std::ranges::copy(floats(whole_values(need_, k, v)),
+                      values.begin() + decoded_ * need_.kv_heads * need_.output_dim());
   }
 
   const Setup& setup_;
@@ -184,13 +199,13 @@ std::vector<float> Oracle::native_bits(const Asked& asked) {
   const std::vector<float> sinks = spec.sinks ? floats(*spec.sinks) : std::vector<float>();
   const std::vector<float> q =
       vectors(setup_, asked.layer, asked.tokens, asked.begin, asked.count, Plane::queries);
-  std::vector<float> out(static_cast<std::size_t>(asked.count * kHeads * need.value_dim));
+  std::vector<float> out(static_cast<std::size_t>(asked.count * kHeads * need.output_dim()));
   std::vector<kernels::Interval> seen;
   for (int i = 0; i < asked.count; ++i)
     seen.push_back(interval_of(setup_, asked, asked.begin + i, stored_end(asked)));
   const auto attend = [&](int begin, int end) {
-    float* const to = out.data() + begin * kHeads * need.value_dim;
-    runtime_.kernels.attention({.q = q.data() + begin * kHeads * need.key_dim,
+    float* const to = out.data() + begin * kHeads * need.output_dim();
+    runtime_.kernels.attention({.q = q.data() + begin * kHeads * need.query_dim(),
                                 .out = to,
                                 .intervals = seen.data() + begin,
                                 .blocks = blocks.pointers.data(),
@@ -201,13 +216,13 @@ std::vector<float> Oracle::native_bits(const Asked& asked) {
                                 .query_end = end - begin,
                                 .head_begin = 0,
                                 .head_end = kHeads,
-                                .q_stride = kHeads * need.key_dim,
-                                .out_stride = kHeads * need.value_dim,
+                                .q_stride = kHeads * need.query_dim(),
+                                .out_stride = kHeads * need.output_dim(),
                                 .scale = spec.scale,
                                 .soft_cap = spec.soft_cap,
                                 .sinks = sinks.empty() ? nullptr : sinks.data()});
     if (blocks.planes().values.form == kernels::KvForm::turbo_values)
-      runtime_.kernels.restore_values({to, (end - begin) * kHeads, need.value_dim, need.value_dim});
+      runtime_.kernels.restore_values({to, (end - begin) * kHeads, need.output_dim(), need.output_dim()});
   };
   if (asked.count > 1) attend(0, asked.count - 1);
   attend(asked.count - 1, asked.count);
@@ -223,12 +238,12 @@ std::vector<double> Oracle::exact(const Asked& asked, int index) {
   held.decode(runtime_);
   std::vector<double> keys = held.keys, values = held.values;
   if (is_raw) {
-    const auto add = [&](std::vector<double>& to, Plane plane) {
-      for (const float x : vectors(setup_, asked.layer, asked.tokens, asked.begin, asked.count, plane))
-        to.push_back(static_cast<double>(x));
+    const auto part = [&](Plane plane) {
+      return packed(setup_, asked.tokens, asked.begin, asked.count, asked.layer, plane);
     };
-    add(keys, Plane::keys);
-    add(values, is_shared(need) ? Plane::keys : Plane::values);
+    const mx::array k = part(Plane::keys), v = part(Plane::values);
+    for (const float each : floats(whole_keys(need, k, v))) keys.push_back(static_cast<double>(each));
+    for (const float each : floats(whole_values(need, k, v))) values.push_back(static_cast<double>(each));
   }
   const AttendSpec spec = setup_.spec(asked.layer);
   const std::vector<float> q =
@@ -236,16 +251,16 @@ std::vector<double> Oracle::exact(const Asked& asked, int index) {
   const std::vector<float> sinks = spec.sinks ? floats(*spec.sinks) : std::vector<float>();
   std::vector<double> out;
   for (int head = 0; head < kHeads; ++head) {
-    const int kv = head / (kHeads / kKvHeads);
-    std::vector<double> sum(static_cast<std::size_t>(need.value_dim), 0.0);
+    const int kv = head / (kHeads / need.kv_heads);
+    std::vector<double> sum(static_cast<std::size_t>(need.output_dim()), 0.0);
     double total = sinks.empty() ? 0.0 : std::exp(static_cast<double>(sinks[static_cast<std::size_t>(head)]));
     for (int position = 0; position < end; ++position) {
       if (!sees(setup_, asked, asked.begin + index, position)) continue;
-      const std::size_t row = static_cast<std::size_t>(position * kKvHeads + kv);
+      const std::size_t row = static_cast<std::size_t>(position * need.kv_heads + kv);
       double score = 0;
-      for (std::size_t d = 0; d < static_cast<std::size_t>(need.key_dim); ++d)
-        score += static_cast<double>(q[static_cast<std::size_t>(head * need.key_dim) + d]) *
-                 keys[row * static_cast<std::size_t>(need.key_dim) + d];
+      for (std::size_t d = 0; d < static_cast<std::size_t>(need.query_dim()); ++d)
+        score += static_cast<double>(q[static_cast<std::size_t>(head * need.query_dim()) + d]) *
+                 keys[row * static_cast<std::size_t>(need.query_dim()) + d];
       score *= static_cast<double>(spec.scale);
       if (const double cap = static_cast<double>(spec.soft_cap); cap > 0)
         score = cap * std::tanh(score / cap);

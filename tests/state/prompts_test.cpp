@@ -119,7 +119,7 @@ TEST(StatePrompts, WhatCannotBeCutServesLongerPromptsOnly) {  // [46]
 TEST(StatePrompts, ANewProcessGoesOnFromTheDisk) {  // [18], [48]
   for (const NumericMode mode : kModes)
     for (const Pair& pair : kSome)
-      for (const Layers layers : {Layers::with_full, Layers::with_recurrent})
+      for (const Layers layers : {Layers::with_full, Layers::with_latent, Layers::with_recurrent})
         for (const int start : {0, 64}) {
           if (mode == NumericMode::reference && layers == Layers::with_recurrent) continue;
           const TestFolder folder("prompts");

@@ -47,6 +47,10 @@ LayerNeed shared_planes(const LayerNeed& like) {
   return need;
 }
 
+LayerNeed latent_need() {
+  return {.content = Content::latent, .kv_heads = 1, .key_dim = 32, .value_dim = 16};
+}
+
 LayerNeed recurrent_need() {
   return {.content = Content::recurrent,
           .recurrent = {
@@ -103,7 +107,7 @@ int Setup::longest_window() const {
 }
 
 AttendSpec Setup::spec(int layer) const {
-  const int dim = needs[static_cast<std::size_t>(layer)].key_dim;
+  const int dim = needs[static_cast<std::size_t>(layer)].query_dim();
   AttendSpec spec;
   spec.scale = 1.0f / std::sqrt(static_cast<float>(dim));
   spec.soft_cap = soft_cap;
@@ -129,8 +133,9 @@ Setup make_setup(NumericMode mode, const Pair& pair, Layers layers, int start) {
   if (layers == Layers::with_twin) setup.needs.push_back(first);
   if (layers == Layers::shared_planes) setup.needs.push_back(is_turbo ? first : shared_planes(first));
   if (layers == Layers::with_recurrent) setup.needs.push_back(recurrent_need());
-  if (layers == Layers::with_dense) {
-    setup.needs.push_back(attention_need(32, pair.window));
+  if (layers == Layers::with_dense || layers == Layers::with_latent) {
+    const bool is_latent = layers == Layers::with_latent;
+    setup.needs.push_back(is_latent ? latent_need() : attention_need(32, pair.window));
     // mlx-optiq's arithmetic, which is what "config" stands for, is affine.
     setup.policy.per_layer = codec.kind == CodecKind::affine;
     setup.policy.layers = {{0, codec}};
@@ -153,9 +158,9 @@ void fill_token(float* out, int count, int token, int position, int layer, Plane
 mx::array packed(const Setup& setup, std::span<const int> tokens, int begin, int count, int layer,
                  Plane plane) {
   const LayerNeed& need = setup.needs[static_cast<std::size_t>(layer)];
-  const int heads = plane == Plane::queries ? kHeads : kKvHeads;
-  return filled({count, heads, plane == Plane::values ? need.value_dim : need.key_dim}, tokens, begin, layer,
-                plane, 1);
+  const int heads = plane == Plane::queries ? kHeads : need.kv_heads;
+  const int dims[] = {need.query_dim(), need.key_dim, need.value_dim};
+  return filled({count, heads, dims[static_cast<std::size_t>(plane)]}, tokens, begin, layer, plane, 1);
 }
 
 RecurrentInputs recurrent_inputs(const Setup& setup, std::span<const int> tokens, int begin, int count,

@@ -28,9 +28,10 @@ enum class Layers {
   with_twin,      // a second layer of equal needs: both share a table
   shared_planes,  // a second layer whose values are its keys (turbo: another full one)
   with_dense,  // the codec is named for the first layer only, as a kv_config.json does; the second is dense
+  with_latent,  // a dense layer of latents behind it
   with_recurrent,  // a gated delta layer behind it
 };
-constexpr int kLayerKinds = 6;
+constexpr int kLayerKinds = 7;
 
 struct Setup {
   NumericMode mode = NumericMode::native;
@@ -54,7 +55,8 @@ enum class Plane { queries, keys, values };
 // `dim` elements of every head of the token at `position`: near normal, a pure function of all arguments. The
 // values of one token in thirteen are zeros.
 void fill_token(float* out, int count, int token, int position, int layer, Plane plane);
-// Tokens [begin, begin + count) of a list, as [count, heads, dim].
+// Tokens [begin, begin + count) of a list, as [count, heads, dim]. Of latents, `keys` are the latents and
+// `values` their rotary keys.
 mx::array packed(const Setup& setup, std::span<const int> tokens, int begin, int count, int layer,
                  Plane plane);
 RecurrentInputs recurrent_inputs(const Setup& setup, std::span<const int> tokens, int begin, int count,

@@ -24,7 +24,7 @@ TEST(StateSteps, CommittedSpansAreTheirSingleSteps) {  // [25]
 }
 
 TEST(StateSteps, RoundsKeepWhatTheyAreTold) {  // [40], [42]
-  for (const Layers layers : {Layers::with_full, Layers::with_recurrent})
+  for (const Layers layers : {Layers::with_full, Layers::with_latent, Layers::with_recurrent})
     over_all(layers, {0, 1000}, [&](World& world) {
       if (world.setup().mode == NumericMode::reference && layers == Layers::with_recurrent) return;
       for (const int before : {0, 5, 7, 21, 62}) {

@@ -258,7 +258,7 @@ void World::attend_block(int r, int tokens) {
   Step step = store_->plan({&span, 1});
   for (int layer = 0; layer < static_cast<int>(setup_.needs.size()); ++layer) {
     const LayerNeed& need = setup_.needs[static_cast<std::size_t>(layer)];
-    if (need.content != Content::keys_values) continue;
+    if (need.content != Content::keys_values && need.content != Content::latent) continue;
     const mx::array out = mx::contiguous(step.layer(layer).attend_block(
         packed(setup_, list, of.length(), tokens, layer, Plane::queries),
         packed(setup_, list, of.length(), tokens, layer, Plane::keys),
