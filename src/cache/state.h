@@ -20,6 +20,7 @@
 #include "cache/layer_need.h"
 
 namespace godwit::ops {
+struct DeltaLayer;
 struct KvLayer;
 struct NativeRuntime;
 }  // namespace godwit::ops
@@ -71,10 +72,11 @@ class LayerState {
   virtual std::vector<mx::array> extend(const std::vector<mx::array>& planes) = 0;
   // Cross layers, once per row: keys and values [positions, kv_heads, dim] that attend(q, spec) reads from now on.
   virtual void write(const mx::array& k, const mx::array& v) = 0;
-  // Recurrent layers: moves the state over this span. Returns [tokens, value_heads, value_dim].
+  // Recurrent layers in `reference` mode: moves the state over this span. Returns [tokens, value_heads, value_dim].
   virtual mx::array recur(const RecurrentInputs& inputs) = 0;
-  // `native` mode: what its fused attention primitive writes and reads. Error{internal} in `reference`.
+  // `native` mode: what its fused primitive writes and reads, attention or a recurrence. Error{internal} in `reference`.
   virtual std::shared_ptr<ops::KvLayer> native() = 0;
+  virtual std::shared_ptr<ops::DeltaLayer> native_recurrent() = 0;
 };
 
 // Two rows are interchangeable exactly when their signatures are equal.

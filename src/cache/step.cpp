@@ -4,6 +4,7 @@
 #include "cache/conversion.h"
 #include "cache/cross_layer.h"
 #include "cache/native_layer.h"
+#include "cache/native_recurrent.h"
 #include "cache/recurrent_layer.h"
 #include "cache/reference_layer.h"
 #include "cache/step_impl.h"
@@ -46,7 +47,9 @@ Step::Impl::Impl(const StoreChoices& shared, std::span<const RowSpan> planned, b
 }
 
 std::unique_ptr<StepLayer> Step::Impl::make_layer(LayerPlace place) const {
-  if (place.content == Content::recurrent) return std::make_unique<RecurrentLayer>(choices, place, rows, spans);
+  if (place.content == Content::recurrent && choices.is_native())
+    return std::make_unique<NativeRecurrent>(choices, place, rows, spans);
+  if (place.content == Content::recurrent) return std::make_unique<RecurrentLayer>(choices, *rows[0], place, spans[0]);
   if (place.content == Content::cross) return std::make_unique<CrossLayer>(choices, place, rows, spans);
   if (choices.is_native()) return std::make_unique<NativeLayer>(choices, place, rows, spans, reads_only);
   return std::make_unique<ReferenceLayer>(*rows[0], place, spans[0], reads_only);

@@ -21,7 +21,8 @@ mx::array StepLayer::attend_block(const mx::array&, const mx::array&, const mx::
 std::vector<mx::array> StepLayer::extend(const std::vector<mx::array>&) { refuse("hand out its planes"); }
 void StepLayer::write(const mx::array&, const mx::array&) { refuse("be written"); }
 mx::array StepLayer::recur(const RecurrentInputs&) { refuse("recur"); }
-std::shared_ptr<ops::KvLayer> StepLayer::native() { refuse("serve a native primitive"); }
+std::shared_ptr<ops::KvLayer> StepLayer::native() { refuse("serve native attention"); }
+std::shared_ptr<ops::DeltaLayer> StepLayer::native_recurrent() { refuse("serve a native recurrence"); }
 
 void check_packed(const mx::array& x, int tokens, int heads, int dim, const char* name) {
   const bool fits =

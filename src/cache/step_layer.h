@@ -16,6 +16,7 @@ class StepLayer : public LayerState {
   void write(const mx::array& k, const mx::array& v) override;
   mx::array recur(const RecurrentInputs& inputs) override;
   std::shared_ptr<ops::KvLayer> native() override;
+  std::shared_ptr<ops::DeltaLayer> native_recurrent() override;
 
   virtual bool stored() const = 0;  // this Step's span was handed over
   // Adds the arrays that must be evaluated before publish().

@@ -164,7 +164,7 @@ mx::array World::run_layer(LayerState& state, int layer, const std::vector<Span>
   inputs->mixed = mx::concatenate(parts[0], 0);
   inputs->decay = mx::concatenate(parts[1], 0);
   inputs->update = mx::concatenate(parts[2], 0);
-  return state.recur(*inputs);
+  return recurred(setup_, runtime_, state, layer, *inputs);
 }
 
 void World::compare(int layer, const mx::array& out, const std::vector<Span>& spans,
