@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "base/mx_ops.h"
-#include "ops/gated_delta.h"
 
 namespace godwit::cache {
 namespace {
@@ -69,79 +68,6 @@ Heads heads_of(const RecurrentNeed& need, const mx::array& conv_out, int tokens)
   return heads;
 }
 
-GatedDeltaResult reference_delta(const RecurrentNeed& need, const RecurrentRef& previous,
-                                 const RecurrentInputs& inputs) {
-  const int tokens = inputs.mixed.shape(0), kept = need.kernel - 1;
-  const mx::array tail = previous ? previous->tail : mx::zeros({kept, need.channels}, inputs.mixed.dtype());
-  const mx::array conv_input =
-      mx::concatenate({mx::expand_dims(tail, 0), mx::expand_dims(inputs.mixed, 0)}, 1);
-  const mx::array next_tail = mx::contiguous(mx::slice(conv_input, {0, tokens, 0}, conv_input.shape()));
-  const mx::array mixed =
-      mx::conv1d(conv_input, mx::expand_dims(inputs.conv_weight, 2), 1, 0, 1, need.channels);
-  const Heads heads = heads_of(need, mixed * mx::sigmoid(mixed), tokens);
-
-  const mx::array update = mx::expand_dims(mx::sigmoid(inputs.update), 0);
-  const mx::array decay = mx::expand_dims(decay_of(inputs), 0);
-  mx::array state = previous ? mx::expand_dims(previous->state, 0)
-                             : mx::zeros({1, need.value_heads, need.value_dim, need.key_dim}, mx::float32);
-  std::vector<mx::array> outs;
-  for (int t = 0; t < tokens; ++t) {
-    Moved moved = delta_step(token_of(heads.q, t), token_of(heads.k, t), token_of(heads.v, t),
-                             token_of(decay, t), token_of(update, t), state);
-    outs.push_back(std::move(moved.out));
-    state = std::move(moved.state);
-  }
-  return {mx::squeeze(mx::stack(outs, 1), 0), mx::squeeze(state, 0), mx::squeeze(next_tail, 0)};
-}
-
-mx::array floats(const mx::array& x) { return mx::contiguous(mx::astype(x, mx::float32)); }
-
-// Memory that a kernel writes; not initialised.
-mx::array room(const mx::Shape& shape) {
-  std::size_t count = 1;
-  for (const int extent : shape) count *= static_cast<std::size_t>(extent);
-  return mx::array(mx::allocator::malloc(count * sizeof(float)), shape, mx::float32);
-}
-
-GatedDeltaResult native_delta(const RecurrentNeed& need, const RecurrentRef& previous,
-                              const RecurrentInputs& inputs, ops::NativeRuntime& runtime) {
-  const RecurrentInputs wide{
-      .mixed = floats(inputs.mixed),
-      .conv_weight = floats(inputs.conv_weight),
-      .decay = floats(inputs.decay),
-      .update = floats(inputs.update),
-      .a_log = floats(inputs.a_log_is_rate ? mx::log(mx::negative(inputs.a_log)) : inputs.a_log),
-      .dt_bias = floats(inputs.dt_bias)};
-  mx::eval(wide.mixed, wide.conv_weight, wide.decay, wide.update, wide.a_log, wide.dt_bias);
-  const int tokens = inputs.mixed.shape(0);
-  GatedDeltaResult result{.out = room({tokens, need.value_heads, need.value_dim}),
-                          .state = room({need.value_heads, need.value_dim, need.key_dim}),
-                          .tail = room({need.kernel - 1, need.channels})};
-  ops::gated_delta_span(runtime,
-                        {.key_heads = need.key_heads,
-                         .value_heads = need.value_heads,
-                         .key_dim = need.key_dim,
-                         .value_dim = need.value_dim,
-                         .kernel = need.kernel},
-                        {.mixed = wide.mixed.data<float>(),
-                         .decay = wide.decay.data<float>(),
-                         .update = wide.update.data<float>(),
-                         .conv_weight = wide.conv_weight.data<float>(),
-                         .a_log = wide.a_log.data<float>(),
-                         .dt_bias = wide.dt_bias.data<float>(),
-                         .state = previous ? previous->state.data<float>() : nullptr,
-                         .tail = previous ? previous->tail.data<float>() : nullptr,
-                         .next_state = result.state.data<float>(),
-                         .next_tail = result.tail.data<float>(),
-                         .out = result.out.data<float>(),
-                         .tokens = tokens,
-                         .mixed_stride = need.channels,
-                         .out_stride = need.value_heads * need.value_dim});
-  runtime.scratch.reset();
-  if (inputs.mixed.dtype() != mx::float32) result.out = mx::astype(result.out, inputs.mixed.dtype());
-  return result;
-}
-
 }  // namespace
 
 void check_recurrent(const RecurrentNeed& need, const RecurrentInputs& inputs, int tokens) {
@@ -170,13 +96,30 @@ RecurrentInputs slice_tokens(const RecurrentInputs& inputs, int begin, int end) 
 }
 
 GatedDeltaResult gated_delta(const RecurrentNeed& need, const RecurrentRef& previous,
-                             const RecurrentInputs& inputs, NumericMode mode, ops::NativeRuntime* runtime) {
+                             const RecurrentInputs& inputs) {
   check_recurrent(need, inputs, inputs.mixed.shape(0));
   GODWIT_CHECK(inputs.mixed.shape(0) > 0, "a recurrent step over no tokens");
-  if (mode == NumericMode::reference) return reference_delta(need, previous, inputs);
-  if (runtime) return native_delta(need, previous, inputs, *runtime);
-  ops::NativeRuntime own(kernels::best_level(), 1);
-  return native_delta(need, previous, inputs, own);
+  const int tokens = inputs.mixed.shape(0), kept = need.kernel - 1;
+  const mx::array tail = previous ? previous->tail : mx::zeros({kept, need.channels}, inputs.mixed.dtype());
+  const mx::array conv_input =
+      mx::concatenate({mx::expand_dims(tail, 0), mx::expand_dims(inputs.mixed, 0)}, 1);
+  const mx::array next_tail = mx::contiguous(mx::slice(conv_input, {0, tokens, 0}, conv_input.shape()));
+  const mx::array mixed =
+      mx::conv1d(conv_input, mx::expand_dims(inputs.conv_weight, 2), 1, 0, 1, need.channels);
+  const Heads heads = heads_of(need, mixed * mx::sigmoid(mixed), tokens);
+
+  const mx::array update = mx::expand_dims(mx::sigmoid(inputs.update), 0);
+  const mx::array decay = mx::expand_dims(decay_of(inputs), 0);
+  mx::array state = previous ? mx::expand_dims(previous->state, 0)
+                             : mx::zeros({1, need.value_heads, need.value_dim, need.key_dim}, mx::float32);
+  std::vector<mx::array> outs;
+  for (int t = 0; t < tokens; ++t) {
+    Moved moved = delta_step(token_of(heads.q, t), token_of(heads.k, t), token_of(heads.v, t),
+                             token_of(decay, t), token_of(update, t), state);
+    outs.push_back(std::move(moved.out));
+    state = std::move(moved.state);
+  }
+  return {mx::squeeze(mx::stack(outs, 1), 0), mx::squeeze(state, 0), mx::squeeze(next_tail, 0)};
 }
 
 }  // namespace godwit::cache

@@ -1,4 +1,4 @@
-// One row's tokens through a gated delta layer, in both numeric modes. Private to cache.
+// One row's tokens through a gated delta layer in `reference` mode. Private to cache.
 #pragma once
 
 #include "cache/recurrent_state.h"
@@ -19,13 +19,9 @@ RecurrentInputs slice_tokens(const RecurrentInputs& inputs, int begin, int end);
 
 // Moves the memory `previous` (null: zeros) over the tokens of one row; `previous` stays as it is.
 //
-// `reference`: a graph, op for op GatedDeltaNet.__call__ of mlx-lm 0.32.2 (qwen3_next.py, qwen3_5.py;
-// gated_delta.py's normalize_qk, compute_g and gated_delta_ops), from the convolution to the recurrence, for
-// one row without a mask. The tail has mixed's dtype, and out too. `native`: computed at once by our kernels
-// in f32 (ops/gated_delta.h); `runtime` null: on this thread alone, same bits. out has mixed's dtype, the
-// tail is f32.
-GatedDeltaResult gated_delta(const RecurrentNeed& need, const RecurrentRef& previous,
-                             const RecurrentInputs& inputs, NumericMode mode,
-                             ops::NativeRuntime* runtime = nullptr);
+// A graph, op for op GatedDeltaNet.__call__ of mlx-lm 0.32.2 (qwen3_next.py, qwen3_5.py; gated_delta.py's
+// normalize_qk, compute_g and gated_delta_ops), from the convolution to the recurrence, for one row without a
+// mask. The tail has mixed's dtype, and out too. `native` mode has a primitive of its own (ops/gated_delta.h).
+GatedDeltaResult gated_delta(const RecurrentNeed& need, const RecurrentRef& previous, const RecurrentInputs& inputs);
 
 }  // namespace godwit::cache

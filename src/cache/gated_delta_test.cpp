@@ -25,7 +25,7 @@ TEST(GatedDelta, NativeBitsDependNeitherOnTheCutNorOnThreadsOrLevel) {
       for (const int threads : {1, 3}) {
         ops::NativeRuntime runtime(level, threads);
         for (const std::vector<int>& spans : cuts_of_eleven()) {
-          const Forward got = forward(need, inputs, spans, NumericMode::native, &runtime);
+          const Forward got = native_forward(runtime, need, inputs, spans);
           EXPECT_TRUE(same_bits(got.out, want.out)) << kernels::level_name(level);
           EXPECT_TRUE(same_memory(got.memory, want.memory)) << kernels::level_name(level);
         }
@@ -38,8 +38,8 @@ TEST(GatedDelta, ALongNativeSpanEqualsItsHalves) {
   const RecurrentNeed need = kNeeds[0];
   const RecurrentInputs inputs = recurrent_inputs(need, 600, 2);
   ops::NativeRuntime runtime(kernels::best_level(), 2);
-  const Forward whole = forward(need, inputs, {600}, NumericMode::native, &runtime);
-  const Forward halves = forward(need, inputs, {299, 301}, NumericMode::native, &runtime);
+  const Forward whole = native_forward(runtime, need, inputs, {600});
+  const Forward halves = native_forward(runtime, need, inputs, {299, 301});
   EXPECT_TRUE(same_bits(whole.out, halves.out));
   EXPECT_TRUE(same_memory(whole.memory, halves.memory));
 }
@@ -103,10 +103,21 @@ TEST(GatedDelta, TheMemoryItStartsFromStaysAsItIs) {
     const RecurrentRef memory = forward(need, inputs, {4}, mode).memory;
     const RecurrentMemory before{mx::copy(memory->state), mx::copy(memory->tail)};
     mx::eval(before.state, before.tail);
-    const GatedDeltaResult once = gated_delta(need, memory, slice_tokens(inputs, 4, 8), mode);
-    mx::eval(once.out, once.state, once.tail);
-    const GatedDeltaResult again = gated_delta(need, memory, slice_tokens(inputs, 4, 8), mode);
-    EXPECT_TRUE(same_bits(once.out, again.out) && same_bits(once.state, again.state));
+    const auto go_on = [&] {
+      const RecurrentInputs rest = slice_tokens(inputs, 4, 8);
+      if (mode == NumericMode::reference) {
+        const GatedDeltaResult result = gated_delta(need, memory, rest);
+        mx::eval(result.out, result.state, result.tail);
+        return std::pair(result.out, result.state);
+      }
+      ops::NativeRuntime runtime(kernels::best_level(), 1);
+      RecurrentState state;
+      state.restore(memory);
+      const mx::array out = native_span(runtime, need, state, rest);
+      return std::pair(out, state.memory()->state);
+    };
+    const auto once = go_on(), again = go_on();
+    EXPECT_TRUE(same_bits(once.first, again.first) && same_bits(once.second, again.second));
     EXPECT_TRUE(same_bits(memory->state, before.state) && same_bits(memory->tail, before.tail));
   }
 }
@@ -117,8 +128,7 @@ TEST(GatedDelta, RefusesOtherShapesThanItsNeed) {
   const auto refused = [&](auto&& spoil) {
     RecurrentInputs inputs = good;
     spoil(inputs);
-    EXPECT_THROW(gated_delta(need, nullptr, inputs, NumericMode::native), Error);
-    EXPECT_THROW(gated_delta(need, nullptr, inputs, NumericMode::reference), Error);
+    EXPECT_THROW(gated_delta(need, nullptr, inputs), Error);
   };
   refused([](RecurrentInputs& in) { in.mixed = mx::zeros({3, 7}); });
   refused([](RecurrentInputs& in) { in.conv_weight = mx::expand_dims(in.conv_weight, 2); });
@@ -128,7 +138,47 @@ TEST(GatedDelta, RefusesOtherShapesThanItsNeed) {
   refused([&](RecurrentInputs& in) { in = slice_tokens(good, 0, 0); });
   RecurrentNeed odd = need;
   odd.channels += 1;
-  EXPECT_THROW(gated_delta(odd, nullptr, good, NumericMode::native), Error);
+  EXPECT_THROW(gated_delta(odd, nullptr, good), Error);
+}
+
+// GGUF files of some writers: the same layer, its value heads in another order.
+TEST(GatedDelta, TiledValueHeadsAreTheSameHeadsInAnotherOrder) {
+  const RecurrentNeed need = kNeeds[0];  // two key heads, four value heads
+  const RecurrentInputs plain = recurrent_inputs(need, 9, 13);
+  const mx::array heads = mx::array({0, 2, 1, 3}, {4}, mx::int32);  // value head in each place of the file
+  const auto by_head = [&](const mx::array& x, int axis, int width) {
+    mx::Shape split = x.shape();
+    split[static_cast<std::size_t>(axis)] = width;
+    split.insert(split.begin() + axis, need.value_heads);
+    return mx::reshape(mx::take(mx::reshape(x, split), heads, axis), x.shape());
+  };
+  const int keys = 2 * need.key_heads * need.key_dim;
+  const auto values_by_head = [&](const mx::array& x, int axis) {
+    const std::vector<mx::array> parts = mx::split(x, mx::Shape{keys}, axis);
+    return mx::concatenate({parts[0], by_head(parts[1], axis, need.value_dim)}, axis);
+  };
+  RecurrentInputs tiled = plain;
+  tiled.mixed = values_by_head(plain.mixed, 1);
+  tiled.conv_weight = values_by_head(plain.conv_weight, 0);
+  tiled.decay = by_head(plain.decay, 1, 1), tiled.update = by_head(plain.update, 1, 1);
+  tiled.a_log = by_head(plain.a_log, 0, 1), tiled.dt_bias = by_head(plain.dt_bias, 0, 1);
+  const Forward want = forward(need, plain, {9}, NumericMode::native);
+
+  ops::GatedDeltaWeights weights = *testing_support::delta_weights(need, tiled);
+  RecurrentMemory memory = empty_memory(need);
+  const auto mixed = testing_support::as_floats(tiled.mixed), decay = testing_support::as_floats(tiled.decay),
+             update = testing_support::as_floats(tiled.update);
+  mx::array out = mx::zeros({9, need.value_heads, need.value_dim});
+  out.eval();
+  const auto run = [&] {
+    ops::NativeRuntime runtime(kernels::best_level(), 1);
+    ops::gated_delta_span(runtime, weights, moving(nullptr, memory),
+                          {mixed.data(), decay.data(), update.data(), out.data<float>(), 9});
+    return same_bits(out, mx::take(want.out, heads, 1)) && same_bits(memory.state, mx::take(want.memory->state, heads, 0));
+  };
+  EXPECT_FALSE(run()) << "the heads in their places read other keys";
+  weights.sizes.has_tiled_values = true;
+  EXPECT_TRUE(run());
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ class NativeLayer final : public StepLayer {
   mx::array attend(const mx::array& q, const AttendSpec& spec) override;
   mx::array attend_block(const mx::array& q, const mx::array& k, const mx::array& v,
                          const AttendSpec& spec) override;
-  int kv_layer() const override { return index_; }
+  int native_layer() const override { return index_; }
 
   bool stored() const override { return kv_.reads_only || kv_.stored; }
   void pending(std::vector<mx::array>&) const override {}

@@ -1,9 +1,7 @@
-// A recurrent layer over the rows of a Step, each with its own memory. Private to cache.
+// A recurrent layer of the Step's row in `reference` mode. Private to cache.
 #pragma once
 
 #include <optional>
-#include <span>
-#include <vector>
 
 #include "cache/recurrent_state.h"
 #include "cache/row_impl.h"
@@ -13,38 +11,29 @@ namespace godwit::cache {
 
 class RecurrentLayer final : public StepLayer {
  public:
-  struct Part {
-    RecurrentState* state;  // outlives the layer
-    int tokens;
-  };
-  // Parts in plan order; `reference` has one. `runtime` as in gated_delta().
-  RecurrentLayer(const RecurrentNeed& need, NumericMode mode, ops::NativeRuntime* runtime,
-                 std::vector<Part> parts);
-  RecurrentLayer(const StoreChoices& choices, LayerPlace place, std::span<Row::Impl* const> rows,
-                 std::span<const RowSpan> spans);
+  // `state` outlives the layer.
+  RecurrentLayer(const RecurrentNeed& need, RecurrentState& state, int tokens)
+      : need_(need), state_(state), tokens_(tokens) {}
+  RecurrentLayer(const StoreChoices& choices, Row::Impl& row, LayerPlace place, const RowSpan& span);
 
-  // `reference`: a graph. `native` evaluates its inputs and computes at once. Error{internal} for other
-  // shapes than state.h names and for a second call.
+  // A graph. Error{internal} for other shapes than state.h names and for a second call.
   mx::array recur(const RecurrentInputs& inputs) override;
 
-  bool stored() const override { return !fresh_.empty(); }
+  bool stored() const override { return fresh_.has_value(); }
   void pending(std::vector<mx::array>& into) const override;
   void publish() noexcept override;
-  void abandon() noexcept override { fresh_.clear(); }
+  void abandon() noexcept override { fresh_.reset(); }
 
  private:
   struct Fresh {
     RecurrentRef memory;
-    RecurrentInputs inputs;  // of that row
+    RecurrentInputs inputs;
   };
-  std::vector<RecurrentInputs> inputs_by_row(const RecurrentInputs& inputs) const;
 
   RecurrentNeed need_;
-  NumericMode mode_;
-  ops::NativeRuntime* runtime_;
-  std::vector<Part> parts_;
-  int tokens_ = 0;
-  std::vector<Fresh> fresh_;  // by part, once the step's tokens are there
+  RecurrentState& state_;
+  int tokens_;
+  std::optional<Fresh> fresh_;  // once the step's tokens are there
 };
 
 }  // namespace godwit::cache

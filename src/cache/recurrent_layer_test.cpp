@@ -14,7 +14,11 @@ constexpr NumericMode kModes[] = {NumericMode::reference, NumericMode::native};
 mx::array step(RecurrentState& state, NumericMode mode, unsigned seed, int begin, int end,
                bool publish = true, mx::Dtype dtype = mx::float32) {
   const RecurrentInputs inputs = slice_tokens(recurrent_inputs(kNeed, 32, seed, dtype), begin, end);
-  RecurrentLayer layer(kNeed, mode, nullptr, {{&state, end - begin}});
+  if (mode == NumericMode::native) {
+    ops::NativeRuntime runtime(kernels::best_level(), 1);
+    return native_span(runtime, kNeed, state, inputs, publish);
+  }
+  RecurrentLayer layer(kNeed, state, end - begin);
   mx::array out = layer.recur(inputs);
   std::vector<mx::array> pending = {out};
   layer.pending(pending);
@@ -36,7 +40,7 @@ RecurrentRef alone(NumericMode mode, unsigned seed, const std::vector<int>& span
 TEST(RecurrentLayer, RowsOfUnequalLengthInOneStepEqualEachAlone) {
   for (const std::vector<int>& tokens : std::vector<std::vector<int>>{{3, 1, 7}, {1, 1}, {5}}) {
     std::vector<RecurrentState> states(tokens.size());
-    std::vector<RecurrentLayer::Part> parts;
+    std::vector<NativeRecurrent::Part> parts;
     std::vector<mx::array> mixed, decay, update, want;
     RecurrentInputs inputs = recurrent_inputs(kNeed, 1, 0);
     for (std::size_t r = 0; r < tokens.size(); ++r) {
@@ -54,8 +58,11 @@ TEST(RecurrentLayer, RowsOfUnequalLengthInOneStepEqualEachAlone) {
     inputs.mixed = mx::concatenate(mixed, 0);
     inputs.decay = mx::concatenate(decay, 0);
     inputs.update = mx::concatenate(update, 0);
-    RecurrentLayer layer(kNeed, NumericMode::native, nullptr, parts);
-    EXPECT_TRUE(same_bits(layer.recur(inputs), mx::concatenate(want, 0)));
+    ops::DeltaLayer memories;
+    NativeRecurrent layer(kNeed, 0, memories, parts);
+    ops::NativeRuntime runtime(kernels::best_level(), 2);
+    const mx::array got = testing_support::native_recur(runtime, kNeed, memories, inputs);
+    EXPECT_TRUE(same_bits(got, mx::concatenate(want, 0)));
     layer.publish();
     for (std::size_t r = 0; r < tokens.size(); ++r) {
       const int total = 2 * static_cast<int>(r) + tokens[r];
@@ -78,10 +85,10 @@ TEST(RecurrentState, AReplayEqualsAForwardOverTheKeptTokens) {
           std::vector<int> spans;
           if (warm > 0) spans.push_back(warm);
           if (keep > 0) spans.push_back(keep);
-          EXPECT_TRUE(same_memory(state.replayed(kNeed, mode, keep), alone(mode, 1, spans, dtype)))
+          EXPECT_TRUE(same_memory(state.replayed(kNeed, keep), alone(mode, 1, spans, dtype)))
               << "keep " << keep << " behind " << warm;
         }
-        EXPECT_TRUE(same_memory(state.replayed(kNeed, mode, 6), state.memory()));
+        EXPECT_TRUE(same_memory(state.replayed(kNeed, 6), state.memory()));
       }
 }
 
@@ -95,10 +102,10 @@ TEST(RecurrentState, ARoundOfSeveralStepsIsReplayedStepByStep) {
     const std::vector<std::vector<int>> kept = {{3},          {3, 1},       {3, 2},       {3, 2, 1},
                                                 {3, 2, 1, 1}, {3, 2, 1, 2}, {3, 2, 1, 3}, {3, 2, 1, 4}};
     for (int keep = 0; keep <= 7; ++keep)
-      EXPECT_TRUE(same_memory(state.replayed(kNeed, mode, keep),
+      EXPECT_TRUE(same_memory(state.replayed(kNeed, keep),
                               alone(mode, 2, kept[static_cast<std::size_t>(keep)])))
           << keep;
-    for (const int keep : {-1, 8}) EXPECT_THROW(state.replayed(kNeed, mode, keep), Error);
+    for (const int keep : {-1, 8}) EXPECT_THROW(state.replayed(kNeed, keep), Error);
   }
 }
 
@@ -112,9 +119,9 @@ TEST(RecurrentState, GoingBackThenContinuingEqualsNeverHavingSeenTheRest) {
       EXPECT_TRUE(state.in_round());
       if (keep > 0) step(state, mode, 3, 3, 3 + keep);  // what will be accepted
       step(state, mode, /*seed=*/4, 10, 12);            // drafts that will not
-      state.resolve(state.replayed(kNeed, mode, keep));
+      state.resolve(state.replayed(kNeed, keep));
       EXPECT_FALSE(state.in_round());
-      EXPECT_THROW(state.replayed(kNeed, mode, 0), Error);
+      EXPECT_THROW(state.replayed(kNeed, 0), Error);
       if (keep > 0) step(plain, mode, 3, 3, 3 + keep);
       EXPECT_TRUE(same_memory(state.memory(), plain.memory())) << keep;
       EXPECT_TRUE(same_bits(step(state, mode, 3, 3 + keep, 9), step(plain, mode, 3, 3 + keep, 9))) << keep;
@@ -146,8 +153,8 @@ TEST(RecurrentState, AForkIsUntouchedByLaterStepsOfItsOrigin) {
     step(fork, mode, 7, 5, 9);
     RecurrentState plain;
     step(plain, mode, 6, 0, 5), step(plain, mode, 7, 5, 7);
-    EXPECT_TRUE(same_memory(fork.replayed(kNeed, mode, 2), plain.memory()));
-    EXPECT_TRUE(same_memory(fork.replayed(kNeed, mode, 0), alone(mode, 6, {5})));
+    EXPECT_TRUE(same_memory(fork.replayed(kNeed, 2), plain.memory()));
+    EXPECT_TRUE(same_memory(fork.replayed(kNeed, 0), alone(mode, 6, {5})));
   }
 }
 
@@ -159,22 +166,42 @@ TEST(RecurrentLayer, AStepThatIsAbandonedChangesNothing) {
     state.begin();
     step(state, mode, 9, 4, 6, /*publish=*/false);
     EXPECT_EQ(state.memory(), before);
-    EXPECT_THROW(state.replayed(kNeed, mode, 1), Error);
-    EXPECT_EQ(state.replayed(kNeed, mode, 0), before);
+    EXPECT_THROW(state.replayed(kNeed, 1), Error);
+    EXPECT_EQ(state.replayed(kNeed, 0), before);
   }
 }
 
 TEST(RecurrentLayer, BrokenPromisesAreErrors) {
   RecurrentState one, two;
-  EXPECT_THROW(RecurrentLayer(kNeed, NumericMode::reference, nullptr, {{&one, 1}, {&two, 1}}), Error);
-  RecurrentLayer layer(kNeed, NumericMode::native, nullptr, {{&one, 1}, {&two, 2}});
+  RecurrentLayer reference(kNeed, one, 3);
+  EXPECT_FALSE(reference.stored());
+  EXPECT_THROW(reference.recur(recurrent_inputs(kNeed, 2, 1)), Error);
+  EXPECT_FALSE(reference.stored());
+  reference.recur(recurrent_inputs(kNeed, 3, 1));
+  EXPECT_TRUE(reference.stored());
+  EXPECT_THROW(reference.recur(recurrent_inputs(kNeed, 3, 1)), Error);
+  EXPECT_THROW(reference.native_layer(), Error);
+
+  const NativeRecurrent::Part parts[] = {{&one, 1}, {&two, 2}};
+  ops::DeltaLayer memories;
+  NativeRecurrent layer(kNeed, 0, memories, parts);
+  ops::NativeRuntime runtime(kernels::best_level(), 1);
+  const auto recur = [&](const RecurrentNeed& need, int tokens) {
+    testing_support::native_recur(runtime, need, memories, recurrent_inputs(need, tokens, 1));
+  };
+  EXPECT_THROW(recur(kNeed, 2), Error) << "other tokens than were planned";
+  EXPECT_THROW(recur(recurrent_need(2, 4, 16, 8, 3), 3), Error) << "another kernel";
+  EXPECT_THROW(recur(recurrent_need(2, 4, 16, 12, 4), 3), Error) << "other heads";
   EXPECT_FALSE(layer.stored());
-  EXPECT_THROW(layer.recur(recurrent_inputs(kNeed, 2, 1)), Error);
-  EXPECT_FALSE(layer.stored());
-  layer.recur(recurrent_inputs(kNeed, 3, 1));
+  recur(kNeed, 3);
   EXPECT_TRUE(layer.stored());
-  EXPECT_THROW(layer.recur(recurrent_inputs(kNeed, 3, 1)), Error);
+  EXPECT_THROW(recur(kNeed, 3), Error) << "twice";
+  EXPECT_THROW(layer.recur(recurrent_inputs(kNeed, 3, 1)), Error) << "MLX's operations in native mode";
   EXPECT_EQ(one.memory(), nullptr);
+  layer.publish();
+  memories.stored = false;
+  EXPECT_THROW(testing_support::native_recur(runtime, kNeed, memories, recurrent_inputs(kNeed, 3, 1)), Error)
+      << "after the step";
 }
 
 }  // namespace

@@ -6,10 +6,12 @@
 #pragma once
 
 #include <memory>
+#include <variant>
 #include <vector>
 
 #include "base/mx.h"
 #include "cache/state.h"
+#include "ops/delta_layer.h"
 
 namespace godwit::cache {
 
@@ -23,6 +25,13 @@ struct RecurrentMemory {
 };
 using RecurrentRef = std::shared_ptr<const RecurrentMemory>;  // null: before the first token, all zeros
 
+// Room for a memory of `native`, not initialised; and the pointers from one (null: zeros) into such room.
+RecurrentMemory empty_memory(const RecurrentNeed& need);
+ops::DeltaMemory moving(const RecurrentRef& from, RecurrentMemory& to);
+
+// What moved a row in one Step: evaluated, that row's tokens alone. Null outside rounds in `native`.
+using RecurrentMoves = std::variant<RecurrentInputs, std::shared_ptr<const ops::DeltaInputs>>;
+
 class RecurrentState {
  public:
   const RecurrentRef& memory() const { return memory_; }
@@ -31,25 +40,24 @@ class RecurrentState {
 
   // Room for one more advance(), which then cannot fail.
   void make_room();
-  // What a published Step leaves. Inside a round its inputs (evaluated, one row's tokens) are kept.
-  void advance(RecurrentRef memory, const RecurrentInputs& inputs) noexcept;
+  // What a published Step leaves. Inside a round what moved it is kept.
+  void advance(RecurrentRef memory, RecurrentMoves moves) noexcept;
   // Replaces everything: a restored row.
   void restore(RecurrentRef memory) noexcept;
 
   // A round that was never resolved is forgotten.
   void begin() noexcept;
   // The memory after the first `keep` tokens of the round, evaluated: equal to what a Step over only those
-  // leaves. Changes nothing. Error{invalid_argument} for fewer than 0 or more tokens than the round has;
-  // `runtime` as in gated_delta().
-  RecurrentRef replayed(const RecurrentNeed& need, NumericMode mode, int keep,
-                        ops::NativeRuntime* runtime = nullptr) const;
+  // leaves. Changes nothing. Error{invalid_argument} for fewer than 0 or more tokens than the round has.
+  // `runtime` is for `native`; null: on this thread alone, same bits.
+  RecurrentRef replayed(const RecurrentNeed& need, int keep, ops::NativeRuntime* runtime = nullptr) const;
   // Ends the round with that memory (commit: with memory()).
   void resolve(RecurrentRef memory) noexcept;
 
  private:
   RecurrentRef memory_;
-  RecurrentRef before_;                    // at begin
-  std::vector<RecurrentInputs> recorded_;  // of the Steps since then
+  RecurrentRef before_;                   // at begin
+  std::vector<RecurrentMoves> recorded_;  // of the Steps since then
   bool in_round_ = false;
 };
 

@@ -8,6 +8,9 @@
 
 #include "base/mx_ops.h"
 #include "cache/gated_delta.h"
+#include "cache/native_recurrent.h"
+#include "kernels/select.h"
+#include "support/native_recur.h"
 #include "support/random_array.h"
 
 namespace godwit::cache {
@@ -47,26 +50,51 @@ inline bool same_memory(const RecurrentRef& a, const RecurrentRef& b) {
   return same_bits(a->state, b->state) && same_bits(a->tail, b->tail);
 }
 
+// The next span of one row in `native` mode: its outputs.
+inline mx::array native_span(ops::NativeRuntime& runtime, const RecurrentNeed& need, RecurrentState& state,
+                             const RecurrentInputs& inputs, bool publish = true) {
+  const NativeRecurrent::Part part{&state, inputs.mixed.shape(0)};
+  ops::DeltaLayer memories;
+  NativeRecurrent layer(need, 0, memories, {&part, 1});
+  mx::array out = testing_support::native_recur(runtime, need, memories, inputs);
+  publish ? layer.publish() : layer.abandon();
+  return out;
+}
+
 // Spans of these lengths, one after another, from nothing: the outputs one under the other, and the memory.
 struct Forward {
   mx::array out;
   RecurrentRef memory;
 };
-inline Forward forward(const RecurrentNeed& need, const RecurrentInputs& inputs,
-                       const std::vector<int>& spans, NumericMode mode,
-                       ops::NativeRuntime* runtime = nullptr) {
+inline Forward forward(const RecurrentNeed& need, const RecurrentInputs& inputs, const std::vector<int>& spans) {
   std::vector<mx::array> outs;
   RecurrentRef memory;
   int begin = 0;
   for (const int tokens : spans) {
-    const GatedDeltaResult result =
-        gated_delta(need, memory, slice_tokens(inputs, begin, begin + tokens), mode, runtime);
+    const GatedDeltaResult result = gated_delta(need, memory, slice_tokens(inputs, begin, begin + tokens));
     mx::eval(result.out, result.state, result.tail);
     memory = std::make_shared<const RecurrentMemory>(RecurrentMemory{result.state, result.tail});
     outs.push_back(result.out);
     begin += tokens;
   }
   return {mx::concatenate(outs, 0), memory};
+}
+inline Forward native_forward(ops::NativeRuntime& runtime, const RecurrentNeed& need, const RecurrentInputs& inputs,
+                              const std::vector<int>& spans) {
+  std::vector<mx::array> outs;
+  RecurrentState state;
+  int begin = 0;
+  for (const int tokens : spans) {
+    outs.push_back(native_span(runtime, need, state, slice_tokens(inputs, begin, begin + tokens)));
+    begin += tokens;
+  }
+  return {mx::concatenate(outs, 0), state.memory()};
+}
+inline Forward forward(const RecurrentNeed& need, const RecurrentInputs& inputs, const std::vector<int>& spans,
+                       NumericMode mode) {
+  if (mode == NumericMode::reference) return forward(need, inputs, spans);
+  ops::NativeRuntime runtime(kernels::best_level(), 1);
+  return native_forward(runtime, need, inputs, spans);
 }
 
 }  // namespace godwit::cache

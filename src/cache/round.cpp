@@ -19,8 +19,7 @@ void resolve(Round::Impl& round, int keep) {
     const RecurrentState& state = row.recurrent[i];
     const auto layer = static_cast<std::size_t>(row.choices->recurrent[i]);
     memories.push_back(keep == appended ? state.memory()
-                                        : state.replayed(row.choices->needs()[layer].recurrent,
-                                                         row.choices->signature.mode, keep,
+                                        : state.replayed(row.choices->needs()[layer].recurrent, keep,
                                                          row.choices->runtime));
   }
   for (std::size_t i = 0; i < memories.size(); ++i) row.recurrent[i].resolve(std::move(memories[i]));

@@ -18,9 +18,9 @@
 #include "base/numeric_mode.h"
 #include "cache/kv_policy.h"
 #include "cache/layer_need.h"
+#include "ops/step_layers.h"
 
 namespace godwit::ops {
-struct KvLayer;
 struct NativeRuntime;
 }  // namespace godwit::ops
 
@@ -73,11 +73,11 @@ class LayerState {
   virtual std::vector<mx::array> extend(const std::vector<mx::array>& planes) = 0;
   // Cross layers, once per row: keys and values [positions, kv_heads, dim] that attend(q, spec) reads from now on.
   virtual void write(const mx::array& k, const mx::array& v) = 0;
-  // Recurrent layers: moves the state over this span. Returns [tokens, value_heads, value_dim].
+  // Recurrent layers in `reference` mode: moves the state over this span. Returns [tokens, value_heads, value_dim].
   virtual mx::array recur(const RecurrentInputs& inputs) = 0;
-  // `native` mode: which of Step::kv_layers() its fused attention primitive writes and reads. Error{internal} in
-  // `reference`.
-  virtual int kv_layer() const = 0;
+  // `native` mode: which of Step::native_layers() its fused primitive, attention or a recurrence, reads and writes.
+  // Error{internal} in `reference`.
+  virtual int native_layer() const = 0;
 };
 
 // Two rows are interchangeable exactly when their signatures are equal.
@@ -170,8 +170,8 @@ class Step {
   std::span<const int> row_offsets() const;
   std::span<const int> row_tokens() const;
   LayerState& layer(int index);
-  // `native` mode: where the keys and values of each layer lie, by layer, until the Step ends.
-  std::span<ops::KvLayer> kv_layers();
+  // `native` mode: where the keys and values or the memories of each layer lie, until the Step ends.
+  ops::StepLayers native_layers();
   // Arrays to evaluate together with the outputs before publish().
   std::vector<mx::array> pending() const;
   // Moves lengths. Call after the eval; a Step that is destroyed without it leaves its rows as they were.

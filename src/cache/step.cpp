@@ -4,6 +4,7 @@
 #include "cache/conversion.h"
 #include "cache/cross_layer.h"
 #include "cache/native_layer.h"
+#include "cache/native_recurrent.h"
 #include "cache/recurrent_layer.h"
 #include "cache/reference_layer.h"
 #include "cache/step_impl.h"
@@ -29,7 +30,10 @@ void make_room(const StoreChoices& choices, std::span<const RowSpan> spans) {
 }  // namespace
 
 Step::Impl::Impl(const StoreChoices& shared)
-    : choices(shared), kv(shared.is_native() ? shared.places.size() : 0), layers(shared.places.size()) {
+    : choices(shared),
+      kv(shared.is_native() ? shared.places.size() : 0),
+      delta(kv.size()),
+      layers(shared.places.size()) {
   for (std::size_t i = 0; i < layers.size(); ++i)
     if (is_kept(choices.places[i])) layers[i] = std::make_unique<NativeLayer>(choices, static_cast<int>(i), kv[i]);
 }
@@ -59,12 +63,15 @@ void Step::Impl::begin(std::span<const RowSpan> planned, bool only) {
     if (is_kept(choices.places[i]))
       static_cast<NativeLayer&>(*layers[i]).begin(rows, spans, reads_only);
     else
-      layers[i] = make_layer(choices.places[i]);
+      layers[i] = make_layer(i);
   }
 }
 
-std::unique_ptr<StepLayer> Step::Impl::make_layer(LayerPlace place) const {
-  if (place.content == Content::recurrent) return std::make_unique<RecurrentLayer>(choices, place, rows, spans);
+std::unique_ptr<StepLayer> Step::Impl::make_layer(std::size_t index) {
+  const LayerPlace place = choices.places[index];
+  if (place.content == Content::recurrent && choices.is_native())
+    return std::make_unique<NativeRecurrent>(choices, static_cast<int>(index), delta[index], rows, spans);
+  if (place.content == Content::recurrent) return std::make_unique<RecurrentLayer>(choices, *rows[0], place, spans[0]);
   if (place.content == Content::cross) return std::make_unique<CrossLayer>(choices, place, rows, spans);
   return std::make_unique<ReferenceLayer>(*rows[0], place, spans[0], reads_only);
 }
@@ -156,9 +163,9 @@ LayerState& Step::layer(int index) {
   return *impl_->layers[static_cast<std::size_t>(index)];
 }
 
-std::span<ops::KvLayer> Step::kv_layers() {
+ops::StepLayers Step::native_layers() {
   GODWIT_CHECK(!impl_->rows.empty() && impl_->choices.is_native(), "a published Step, or one of reference mode");
-  return impl_->kv;
+  return {impl_->kv, impl_->delta};
 }
 
 std::vector<mx::array> Step::pending() const {

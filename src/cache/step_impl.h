@@ -7,6 +7,7 @@
 
 #include "cache/row_impl.h"
 #include "cache/step_layer.h"
+#include "ops/delta_layer.h"
 #include "ops/kv_layer.h"
 
 namespace godwit::cache {
@@ -34,12 +35,14 @@ struct Step::Impl {
   std::vector<Row::Impl*> rows;  // empty once published
   std::vector<int> offsets, tokens;
   int token_count = 0;
-  std::vector<ops::KvLayer> kv;  // `native`: by layer, each held by a NativeLayer
+  // `native`, by layer: what a NativeLayer holds, and what a NativeRecurrent does.
+  std::vector<ops::KvLayer> kv;
+  std::vector<ops::DeltaLayer> delta;
   std::vector<std::unique_ptr<StepLayer>> layers;
 
  private:
   bool is_kept(const LayerPlace& place) const;
-  std::unique_ptr<StepLayer> make_layer(LayerPlace place) const;
+  std::unique_ptr<StepLayer> make_layer(std::size_t index);
   void store_reference_group(std::size_t group);
 };
 

@@ -21,7 +21,7 @@ mx::array StepLayer::attend_block(const mx::array&, const mx::array&, const mx::
 std::vector<mx::array> StepLayer::extend(const std::vector<mx::array>&) { refuse("hand out its planes"); }
 void StepLayer::write(const mx::array&, const mx::array&) { refuse("be written"); }
 mx::array StepLayer::recur(const RecurrentInputs&) { refuse("recur"); }
-int StepLayer::kv_layer() const { refuse("serve a native primitive"); }
+int StepLayer::native_layer() const { refuse("serve a native primitive"); }
 
 void check_packed(const mx::array& x, int tokens, int heads, int dim, const char* name) {
   const bool fits =

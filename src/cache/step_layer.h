@@ -15,7 +15,7 @@ class StepLayer : public LayerState {
   std::vector<mx::array> extend(const std::vector<mx::array>& planes) override;
   void write(const mx::array& k, const mx::array& v) override;
   mx::array recur(const RecurrentInputs& inputs) override;
-  int kv_layer() const override;
+  int native_layer() const override;
 
   virtual bool stored() const = 0;  // this Step's span was handed over
   // Adds the arrays that must be evaluated before publish().

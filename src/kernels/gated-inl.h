@@ -16,6 +16,7 @@ template <class V>
 template <class V, Activation kActivation>
 [[gnu::always_inline]] inline V activated(V g) {
   if constexpr (kActivation == Activation::silu) return times_sigmoid(g, g);
+  if constexpr (kActivation == Activation::sigmoid) return times_sigmoid(V::set1(1.0f), g);
   const V linear = V::set1(1.59576912f),
           cubic = V::set1(0.0713548163f);  // 2 sqrt(2/pi), and that times 0.044715
   return times_sigmoid(g, g * V::fma(g * g, cubic, linear));
@@ -33,8 +34,9 @@ void gated_row(const float* gate, const float* up, float* y, std::int64_t n) {
 
 template <class V>
 Level gated_body(const GatedArgs& a) {
-  const auto row =
-      a.activation == Activation::silu ? gated_row<V, Activation::silu> : gated_row<V, Activation::gelu_tanh>;
+  const auto row = a.activation == Activation::silu      ? gated_row<V, Activation::silu>
+                   : a.activation == Activation::sigmoid ? gated_row<V, Activation::sigmoid>
+                                                         : gated_row<V, Activation::gelu_tanh>;
   for (std::int64_t r = 0; r < a.rows; r++)
     row(a.gate + r * a.gate_stride, a.up + r * a.up_stride, a.y + r * a.y_stride, a.n);
   return V::kLevel;

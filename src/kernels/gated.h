@@ -9,6 +9,7 @@ enum class Activation {
   silu,       // g / (1 + exp(-g))
   gelu_tanh,  // g * (1 + tanh(sqrt(2/pi) (g + 0.044715 g^3))) / 2, computed as g / (1 + exp(-2 sqrt(2/pi)
               // (...)))
+  sigmoid,    // 1 / (1 + exp(-g)): gates that scale and do not add to what they let through
 };
 
 struct GatedArgs {

@@ -92,7 +92,8 @@ Level delta_gates_body(const DeltaGatesArgs& a) {
 // neighbours. `row` counts over all heads.
 template <class V, int kRows>
 void delta_rows(const DeltaRuleArgs& a, std::int64_t row) {
-  const std::int64_t head = row / a.value_dim, key_head = head / (a.value_heads / a.key_heads);
+  const std::int64_t head = row / a.value_dim;
+  const std::int64_t key_head = a.has_tiled_values ? head % a.key_heads : head / (a.value_heads / a.key_heads);
   float* const state = a.state_out + row * a.key_dim;
   if (a.state_in != a.state_out)
     for (std::int64_t i = 0; i < kRows * a.key_dim; i++)

@@ -57,10 +57,11 @@ struct DeltaRuleArgs {
   float* state_out;       // likewise
   float* out;             // [tokens, value_heads, value_dim], tokens out_stride apart; null: only the state
   std::int64_t tokens;
-  std::int64_t key_heads, value_heads;  // value head h uses key head h / (value_heads / key_heads)
+  std::int64_t key_heads, value_heads;  // value head h uses key head h / (value_heads / key_heads), or tiled
   std::int64_t key_dim, value_dim;
   std::int64_t qkv_stride, out_stride;  // in elements
   std::int64_t row_begin, row_end;      // of value_heads * value_dim
+  bool has_tiled_values = false;        // value head h uses key head h % key_heads
 };
 
 }  // namespace godwit::kernels

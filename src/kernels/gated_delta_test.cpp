@@ -130,13 +130,15 @@ TEST(DeltaGates, are_close_to_double_and_equal_at_every_level) {
 // One layer with random inputs whose q, k and v lie side by side.
 struct Rule {
   static constexpr std::int64_t kTokens = 9;
-  Rule(std::int64_t keys, std::int64_t values, std::int64_t key_size, std::int64_t value_size)
+  Rule(std::int64_t keys, std::int64_t values, std::int64_t key_size, std::int64_t value_size,
+       bool tiled = false)
       : key_heads(keys),
         value_heads(values),
         key_dim(key_size),
         value_dim(value_size),
         stride(2 * key_heads * key_dim + value_heads * value_dim),
         rows(value_heads * value_dim),
+        is_tiled(tiled),
         qkv(kTokens * stride, 1),
         decay(kTokens * value_heads),
         update(kTokens * value_heads),
@@ -158,9 +160,13 @@ struct Rule {
                                      decay.data() + begin * value_heads, update.data() + begin * value_heads,
                                      from, moved.data(), out ? out->data() + begin * rows : nullptr,
                                      end - begin, key_heads, value_heads, key_dim, value_dim, stride, rows,
-                                     row, std::min(row + step, rows)});
+                                     row, std::min(row + step, rows), is_tiled});
+  }
+  std::int64_t key_head_of(std::int64_t head) const {
+    return is_tiled ? head % key_heads : head * key_heads / value_heads;
   }
   std::int64_t key_heads, value_heads, key_dim, value_dim, stride, rows;
+  bool is_tiled;
   Buffer<float> qkv, decay, update, state;
 };
 
@@ -169,7 +175,7 @@ struct Rule {
 // the same times |k| through d, and two of its own.
 void expect_close_to_double(const Rule& rule, const Buffer<float>& moved, const Buffer<float>& out) {
   for (std::int64_t row = 0; row < rule.rows; row++) {
-    const std::int64_t head = row / rule.value_dim, key_head = head * rule.key_heads / rule.value_heads;
+    const std::int64_t head = row / rule.value_dim, key_head = rule.key_head_of(head);
     std::vector<double> state(rule.state.data() + row * rule.key_dim,
                               rule.state.data() + (row + 1) * rule.key_dim);
     double error = 0;
@@ -206,7 +212,7 @@ void expect_close_to_double(const Rule& rule, const Buffer<float>& moved, const 
   }
 }
 
-const Rule kRules[] = {{1, 1, 16, 16}, {1, 2, 17, 5}, {2, 4, 32, 9}, {2, 2, 5, 3}, {1, 3, 128, 8}};
+const Rule kRules[] = {{1, 1, 16, 16}, {1, 2, 17, 5}, {2, 4, 32, 9}, {2, 2, 5, 3}, {1, 3, 128, 8}, {2, 4, 32, 9, true}};
 
 TEST(DeltaRule, is_close_to_double) {
   for (const Rule& rule : kRules) {

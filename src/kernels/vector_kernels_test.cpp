@@ -37,12 +37,13 @@ TEST(RmsNorm, is_close_to_double_and_equal_at_every_level) {
 
 double exact_gate(Activation activation, double g) {
   if (activation == Activation::silu) return g / (1 + std::exp(-g));
+  if (activation == Activation::sigmoid) return 1 / (1 + std::exp(-g));
   // (1 + tanh(z)) / 2 without its cancellation for negative z.
   return g / (1 + std::exp(-2 * std::sqrt(2 / M_PI) * (g + 0.044715 * g * g * g)));
 }
 
 TEST(Gated, is_close_to_double_and_equal_at_every_level) {
-  for (const Activation activation : {Activation::silu, Activation::gelu_tanh})
+  for (const Activation activation : {Activation::silu, Activation::gelu_tanh, Activation::sigmoid})
     for (const std::int64_t n : kLengths) {
       Numbers numbers(static_cast<std::uint32_t>(n));
       Buffer<float> gate(n, 1), up(n, 3), want(n);
@@ -54,7 +55,7 @@ TEST(Gated, is_close_to_double_and_equal_at_every_level) {
         // exp is good to 2 units; its argument carries at most 4 units of its own size (gelu's polynomial),
         // which the exponential turns into |z| times as many; 4 operations follow.
         const double z =
-            activation == Activation::silu ? 0 : std::abs(1.6 * gate[i] * (1 + 0.0447 * gate[i] * gate[i]));
+            activation == Activation::gelu_tanh ? std::abs(1.6 * gate[i] * (1 + 0.0447 * gate[i] * gate[i])) : 0;
         EXPECT_NEAR(want[i], exact, std::abs(exact) * (8 + 5 * z) * kUnit + 1e-36) << gate[i];
       }
       for (const Level level : runnable_levels()) {
@@ -75,6 +76,11 @@ TEST(Gated, saturates_without_turning_into_nan) {
     EXPECT_EQ(y[1], 1e4f);
     EXPECT_EQ(y[2], 0.0f);
     EXPECT_EQ(y[3], 3e38f);
+    kernels_for(level).gated({Activation::sigmoid, gate.data(), up.data(), y.data(), 1, 4, 4, 4, 4});
+    EXPECT_EQ(y[0], 0.0f);
+    EXPECT_EQ(y[1], 1.0f);
+    EXPECT_EQ(y[2], 0.0f);
+    EXPECT_EQ(y[3], 1.0f);
   }
 }
 

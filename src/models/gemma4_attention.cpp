@@ -27,7 +27,7 @@ Gemma4Attention::Gemma4Attention(const checkpoint::WeightScope& scope, const Opt
   v_norm_.emplace(scope / "v_norm", over_head(o, nn::NormGain::none));
 }
 
-ops::AttentionPlan Gemma4Attention::plan() const {
+nn::MixerPlan Gemma4Attention::plan() const {
   fail(ErrorCode::unsupported, "gemma4", "native mode has no norm on values and no keys of another layer");
 }
 

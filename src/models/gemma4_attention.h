@@ -28,7 +28,7 @@ class Gemma4Attention final : public nn::Mixer {
 
   mx::array operator()(const mx::array& x, const cache::Step& step, cache::LayerState& state) const override;
   bool is_native() const override { return o_.is_native(); }
-  ops::AttentionPlan plan() const override;  // Error{unsupported}
+  nn::MixerPlan plan() const override;  // Error{unsupported}
 
  private:
   mx::array heads_of(const mx::array& y, int heads) const;  // [tokens, heads, head_dim]

@@ -87,19 +87,19 @@ std::unique_ptr<Model> make(const WeightScope& root, const Config& config) {
 
 constexpr std::array<std::string_view, 1> kCapabilities = {kRecurrentState};
 
-const Family qwen3_5 = {.id = "qwen3_5",
-                        .dialect = &kDense,
-                        .rules = rules,
-                        .needs = needs,
-                        .make = make,
-                        .lesser = kDenseExperts,
-                        .capabilities = kCapabilities};
-const Family qwen3_5_moe = {.id = "qwen3_5_moe",
-                            .dialect = &kMoe,
-                            .rules = rules,
-                            .needs = needs,
-                            .make = make,
-                            .lesser = kDenseExperts,
-                            .capabilities = kCapabilities};
+const Family qwen3_5 = measured_in_the_median_token({.id = "qwen3_5",
+                                                     .dialect = &kDense,
+                                                     .rules = rules,
+                                                     .needs = needs,
+                                                     .make = make,
+                                                     .lesser = kDenseExperts,
+                                                     .capabilities = kCapabilities});
+const Family qwen3_5_moe = measured_in_the_median_token({.id = "qwen3_5_moe",
+                                                         .dialect = &kMoe,
+                                                         .rules = rules,
+                                                         .needs = needs,
+                                                         .make = make,
+                                                         .lesser = kDenseExperts,
+                                                         .capabilities = kCapabilities});
 
 }  // namespace godwit::models

@@ -76,12 +76,12 @@ std::unique_ptr<Model> make(const WeightScope& root, const Config& config) {
 
 constexpr std::array<std::string_view, 1> kCapabilities = {kRecurrentState};
 
-const Family qwen3_next = {.id = "qwen3_next",
-                           .dialect = &kDialect,
-                           .rules = rules,
-                           .needs = needs,
-                           .make = make,
-                           .lesser = kDenseExperts,
-                           .capabilities = kCapabilities};
+const Family qwen3_next = measured_in_the_median_token({.id = "qwen3_next",
+                                                        .dialect = &kDialect,
+                                                        .rules = rules,
+                                                        .needs = needs,
+                                                        .make = make,
+                                                        .lesser = kDenseExperts,
+                                                        .capabilities = kCapabilities});
 
 }  // namespace godwit::models

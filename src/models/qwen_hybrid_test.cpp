@@ -124,11 +124,11 @@ TEST(QwenHybrid, OtherGatesAndHeadsThatDoNotDivideAreRefused) {
             {"2 value heads", "3 key heads"}));
 }
 
-TEST(QwenHybrid, NativeModeRefusesThemByNameAndAutoTakesReference) {
+TEST(QwenHybrid, NativeModeRefusesAFormatByNameAndAutoTakesReference) {
   const TinyHybrid checkpoint;
   EXPECT_TRUE(names(message_of(ErrorCode::unsupported,
                                [&] { checkpoint.open([](auto& o) { o.mode = NumericMode::native; }); }),
-                    {"native", "gated delta"}));
+                    {"F32", "no native kernel"}));
   EXPECT_EQ(checkpoint.open([](auto& o) { o.mode.reset(); })->mode, NumericMode::reference);
 }
 

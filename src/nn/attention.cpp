@@ -34,7 +34,7 @@ Attention::Attention(const checkpoint::WeightScope& scope, const Options& o, std
   k_norm_.emplace(scope / "k_norm", o.kv_heads, o.head_dim, *o.qk_norm);
 }
 
-ops::AttentionPlan Attention::plan() const {
+MixerPlan Attention::plan() const {
   if (const char* what = beyond_native(options_))
     fail(ErrorCode::unsupported, "attention", "native mode has no {}", what);
   ops::AttentionPlan plan{.heads = options_.heads,
@@ -42,6 +42,7 @@ ops::AttentionPlan Attention::plan() const {
                           .head_dim = options_.head_dim,
                           .scale = static_cast<float>(options_.scale),
                           .before = {},
+                          .is_gated = options_.packing == QkvPacking::gated,
                           .q = qkv_.q(),
                           .k = qkv_.k(),
                           .v = qkv_.v(),

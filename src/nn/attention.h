@@ -45,7 +45,7 @@ class Attention final : public Mixer {
 
   mx::array operator()(const mx::array& x, const cache::Step& step, cache::LayerState& state) const override;
   bool is_native() const override { return qkv_.is_native() && o_.is_native(); }
-  ops::AttentionPlan plan() const override;
+  MixerPlan plan() const override;
 
  private:
   mx::array placed(const mx::array& x, const std::optional<HeadNorm>& norm, const cache::Step& step) const;

@@ -33,15 +33,30 @@ std::shared_ptr<const Plan> with_norms(Plan plan, const BranchNorms& norms) {
   return std::make_shared<const Plan>(std::move(plan));
 }
 
+mx::array native_branch(const mx::array& x, std::shared_ptr<const ops::AttentionPlan> plan, cache::LayerState& state) {
+  return ops::attention_branch(x, std::move(plan), state.native_layer());
+}
+
+mx::array native_branch(const mx::array& x, std::shared_ptr<const ops::GatedDeltaPlan> plan, cache::LayerState& state) {
+  return ops::gated_delta_branch(x, std::move(plan), state.native_layer());
+}
+
 }  // namespace
 
 MixerBranch::MixerBranch(BranchNorms norms, std::unique_ptr<const Mixer> mixer)
     : norms_(std::move(norms)), mixer_(std::move(mixer)) {
-  if (mixer_->is_native()) native_ = with_norms(mixer_->plan(), norms_);
+  if (!mixer_->is_native()) return;
+  std::visit(
+      [&](auto plan) {
+        native_ = [whole = with_norms(std::move(plan), norms_)](const mx::array& x, cache::LayerState& state) {
+          return native_branch(x, whole, state);
+        };
+      },
+      mixer_->plan());
 }
 
 mx::array MixerBranch::operator()(const mx::array& x, const cache::Step& step, cache::LayerState& state) const {
-  if (native_) return ops::attention_branch(x, native_, state.kv_layer());
+  if (native_) return native_(x, state);
   return finished(x, (*mixer_)(begun(x, norms_), step, state), norms_);
 }
 

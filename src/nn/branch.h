@@ -36,7 +36,7 @@ class MixerBranch {
  private:
   BranchNorms norms_;
   std::unique_ptr<const Mixer> mixer_;
-  std::shared_ptr<const ops::AttentionPlan> native_;
+  std::function<mx::array(const mx::array&, cache::LayerState&)> native_;  // the fused primitive
 };
 
 class FeedForwardBranch {

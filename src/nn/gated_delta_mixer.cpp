@@ -6,22 +6,15 @@
 #include "base/mx_ops.h"
 #include "checkpoint/weight_store.h"
 #include "nn/activations.h"
+#include "nn/gated_delta_parts.h"
+#include "nn/linear.h"
 
 namespace godwit::nn {
 namespace {
 
 using checkpoint::Weight;
 using checkpoint::WeightScope;
-using Options = GatedDeltaMixer::Options;
-
-int key_channels(const Options& o) { return o.key_heads * o.key_dim; }
-int value_channels(const Options& o) { return o.value_heads * o.value_dim; }
-int values_per_key(const Options& o) { return o.value_heads / o.key_heads; }
-
-bool is_grouped(const WeightScope& scope, const Options& o, const char* grouped, const char* flat) {
-  const bool has_grouped = (scope / grouped).has("weight"), has_flat = (scope / flat).has("weight");
-  return has_grouped || (!has_flat && o.is_grouped);
-}
+using Options = GatedDeltaOptions;
 
 // Where the file has the value heads of this graph, in order.
 std::vector<int> places_of_heads(const Options& o) {
@@ -63,18 +56,8 @@ mx::array per_head(const WeightScope& scope, const char* leaf, const Options& o)
   return values;
 }
 
-// [channels, kernel], whatever unit axis the file has: transformers' [channels, 1, kernel], mlx-lm's
-// [channels, kernel, 1] or none.
 mx::array convolution(const WeightScope& scope, const Options& o) {
-  const int channels = o.need().channels;
-  const WeightScope conv = scope / "conv1d";
-  mx::Shape shape = {channels, o.kernel, 1};
-  if (conv.has("weight")) {
-    const mx::Shape& found = scope.store().entry(conv.path() + ".weight").shape;
-    if (found.size() == 2) shape = {channels, o.kernel};
-    if (found.size() == 3 && found[2] != 1) shape = {channels, 1, o.kernel};
-  }
-  mx::array weight = mx::reshape(conv.dense("weight", shape), {channels, o.kernel});
+  mx::array weight = short_convolution(scope, o);
   if (o.has_tiled_values) weight = mx::take(weight, rows_of_heads(o, 2 * key_channels(o), o.value_dim), 0);
   weight.eval();
   return weight;
@@ -89,13 +72,6 @@ Linear output(const WeightScope& scope, const Options& o) {
   return Linear(std::move(weight));
 }
 
-const WeightScope& checked(const WeightScope& scope) {
-  if (scope.store().native())
-    fail(ErrorCode::unsupported, "gated delta", "{}: native mode has no fused gated delta layer",
-         scope.path());
-  return scope;
-}
-
 }  // namespace
 
 cache::RecurrentNeed Options::need() const {
@@ -107,38 +83,55 @@ cache::RecurrentNeed Options::need() const {
           .kernel = kernel};
 }
 
-GatedDeltaMixer::GatedDeltaMixer(const WeightScope& scope, const Options& o)
-    : options_(o),
-      has_grouped_values_(is_grouped(checked(scope), o, "in_proj_qkvz", "in_proj_qkv")),
-      has_grouped_gates_(is_grouped(scope, o, "in_proj_ba", "in_proj_b")),
-      first_(has_grouped_values_
-                 ? Linear(scope / "in_proj_qkvz", o.hidden, 2 * (key_channels(o) + value_channels(o)))
-                 : projection(scope / "in_proj_qkv", o, 2 * key_channels(o), o.value_dim)),
-      gates_(has_grouped_gates_ ? Linear(scope / "in_proj_ba", o.hidden, 2 * o.value_heads)
-                                : projection(scope / "in_proj_b", o, 0, 1)),
-      conv_(convolution(scope, o)),
-      a_log_(per_head(scope, "A_log", o)),
-      dt_bias_(per_head(scope, "dt_bias", o)),
-      norm_((scope / "norm").dense("weight", {o.value_dim})),
-      out_(output(scope / "out_proj", o)) {
-  if (o.has_tiled_values && (has_grouped_values_ || has_grouped_gates_))
-    fail(ErrorCode::corrupt_file, "gated delta",
-         "{}: projections grouped by key head beside tiled value heads", scope.path());
-  if (!has_grouped_values_) z_ = projection(scope / "in_proj_z", o, 0, o.value_dim);
-  if (!has_grouped_gates_) a_ = projection(scope / "in_proj_a", o, 0, 1);
-}
+// MLX's operations, in the order of value heads of mlx-lm.
+class GatedDeltaMixer::Composed {
+ public:
+  Composed(const WeightScope& scope, const Options& o)
+      : options_(o),
+        grouped_(grouped_projections(scope, o)),
+        first_(grouped_.values ? Linear(scope / "in_proj_qkvz", o.hidden, 2 * (key_channels(o) + value_channels(o)))
+                               : projection(scope / "in_proj_qkv", o, 2 * key_channels(o), o.value_dim)),
+        gates_(grouped_.gates ? Linear(scope / "in_proj_ba", o.hidden, 2 * o.value_heads)
+                              : projection(scope / "in_proj_b", o, 0, 1)),
+        conv_(convolution(scope, o)),
+        a_log_(per_head(scope, "A_log", o)),
+        dt_bias_(per_head(scope, "dt_bias", o)),
+        norm_((scope / "norm").dense("weight", {o.value_dim})),
+        out_(output(scope / "out_proj", o)) {
+    if (!grouped_.values) z_ = projection(scope / "in_proj_z", o, 0, o.value_dim);
+    if (!grouped_.gates) a_ = projection(scope / "in_proj_a", o, 0, 1);
+  }
 
-ops::AttentionPlan GatedDeltaMixer::plan() const {
-  fail(ErrorCode::unsupported, "gated delta", "native mode has no fused gated delta layer");
-}
+  mx::array operator()(const mx::array& x, cache::LayerState& state) const;
 
-GatedDeltaMixer::Projected GatedDeltaMixer::projected(const mx::array& x) const {
+ private:
+  struct Projected {
+    mx::array mixed;  // [tokens, channels]: q, k and v flat
+    mx::array z;      // [tokens, value_heads, value_dim]
+    mx::array a, b;   // [tokens, value_heads]
+  };
+  Projected projected(const mx::array& x) const;
+
+  Options options_;
+  GroupedProjections grouped_;
+  Linear first_;  // in_proj_qkv or in_proj_qkvz
+  std::optional<Linear> z_;
+  Linear gates_;  // in_proj_b or in_proj_ba
+  std::optional<Linear> a_;
+  mx::array conv_;  // [channels, kernel]
+  mx::array a_log_;
+  mx::array dt_bias_;
+  mx::array norm_;
+  Linear out_;
+};
+
+GatedDeltaMixer::Composed::Projected GatedDeltaMixer::Composed::projected(const mx::array& x) const {
   const Options& o = options_;
   const int tokens = x.shape(0), group = values_per_key(o);
   const auto flat = [&](const mx::array& part) { return mx::reshape(part, {tokens, -1}); };
   const mx::Shape values = {tokens, o.value_heads, o.value_dim};
   mx::array mixed = first_(x), z = mixed;
-  if (has_grouped_values_) {  // for each key head: q, k, its values, their z
+  if (grouped_.values) {  // for each key head: q, k, its values, their z
     const int width = group * o.value_dim;
     const std::vector<mx::array> parts =
         mx::split(mx::reshape(mixed, {tokens, o.key_heads, 2 * (o.key_dim + width)}),
@@ -148,14 +141,13 @@ GatedDeltaMixer::Projected GatedDeltaMixer::projected(const mx::array& x) const 
   } else {
     z = mx::reshape((*z_)(x), values);
   }
-  if (!has_grouped_gates_) return {mixed, z, (*a_)(x), gates_(x)};
+  if (!grouped_.gates) return {mixed, z, (*a_)(x), gates_(x)};
   const std::vector<mx::array> gates =
       mx::split(mx::reshape(gates_(x), {tokens, o.key_heads, 2 * group}), mx::Shape{group}, -1);
   return {mixed, z, flat(gates[1]), flat(gates[0])};
 }
 
-mx::array GatedDeltaMixer::operator()(const mx::array& x, const cache::Step&,
-                                      cache::LayerState& state) const {
+mx::array GatedDeltaMixer::Composed::operator()(const mx::array& x, cache::LayerState& state) const {
   const Projected in = projected(x);
   const mx::array out = state.recur({.mixed = in.mixed,
                                      .conv_weight = conv_,
@@ -168,6 +160,20 @@ mx::array GatedDeltaMixer::operator()(const mx::array& x, const cache::Step&,
   // The gate and its product in f32, rounded once.
   const mx::array gated = silu(mx::astype(in.z, mx::float32)) * mx::astype(normed, mx::float32);
   return out_(mx::reshape(mx::astype(gated, out.dtype()), {x.shape(0), value_channels(options_)}));
+}
+
+GatedDeltaMixer::GatedDeltaMixer(const WeightScope& scope, const Options& options) {
+  if (scope.store().native())
+    native_ = gated_delta_plan(scope, options);
+  else
+    composed_ = std::make_unique<const Composed>(scope, options);
+}
+
+GatedDeltaMixer::~GatedDeltaMixer() = default;
+
+mx::array GatedDeltaMixer::operator()(const mx::array& x, const cache::Step&, cache::LayerState& state) const {
+  GODWIT_CHECK(composed_, "the composed form of a gated delta layer in native mode");
+  return (*composed_)(x, state);
 }
 
 }  // namespace godwit::nn

@@ -3,13 +3,13 @@
 // projection.
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include "base/mx.h"
 #include "cache/layer_need.h"
 #include "cache/state.h"
 #include "checkpoint/weight_scope.h"
-#include "nn/linear.h"
 #include "nn/mixer.h"
 
 namespace godwit::nn {
@@ -37,33 +37,18 @@ class GatedDeltaMixer final : public Mixer {
 
   // Reads scope.{in_proj_qkv, in_proj_z} or in_proj_qkvz, scope.{in_proj_a, in_proj_b} or in_proj_ba,
   // conv1d.weight [channels, kernel] with or without a unit axis, A_log, dt_bias, norm.weight [value_dim] and
-  // out_proj. Error{unsupported} in native mode.
+  // out_proj. In native mode tensors stay in the file's order.
   GatedDeltaMixer(const checkpoint::WeightScope& scope, const Options& options);
+  ~GatedDeltaMixer() override;
 
   mx::array operator()(const mx::array& x, const cache::Step& step, cache::LayerState& state) const override;
-  bool is_native() const override { return false; }
-  ops::AttentionPlan plan() const override;
+  bool is_native() const override { return native_.has_value(); }
+  MixerPlan plan() const override { return native_.value(); }
 
  private:
-  struct Projected {
-    mx::array mixed;  // [tokens, channels]: q, k and v flat
-    mx::array z;      // [tokens, value_heads, value_dim]
-    mx::array a, b;   // [tokens, value_heads]
-  };
-  Projected projected(const mx::array& x) const;
-
-  Options options_;
-  bool has_grouped_values_;
-  bool has_grouped_gates_;
-  Linear first_;  // in_proj_qkv or in_proj_qkvz
-  std::optional<Linear> z_;
-  Linear gates_;  // in_proj_b or in_proj_ba
-  std::optional<Linear> a_;
-  mx::array conv_;  // [channels, kernel]
-  mx::array a_log_;
-  mx::array dt_bias_;
-  mx::array norm_;
-  Linear out_;
+  class Composed;
+  std::unique_ptr<const Composed> composed_;   // `reference` mode
+  std::optional<ops::GatedDeltaPlan> native_;  // absent where a part is missing: the audit names it
 };
 
 }  // namespace godwit::nn

@@ -1,11 +1,17 @@
 // What stands in the first branch of a decoder layer: attention, or a recurrence over the layer's state.
 #pragma once
 
+#include <variant>
+
 #include "base/mx.h"
 #include "cache/state.h"
 #include "ops/native_branch.h"
+#include "ops/native_gated_delta.h"
 
 namespace godwit::nn {
+
+// One fused primitive each.
+using MixerPlan = std::variant<ops::AttentionPlan, ops::GatedDeltaPlan>;
 
 class Mixer {
  public:
@@ -16,7 +22,7 @@ class Mixer {
   virtual bool is_native() const = 0;
   // What a fused primitive takes, but the norms around the branch. Error{unsupported} naming what our kernels
   // cannot do.
-  virtual ops::AttentionPlan plan() const = 0;
+  virtual MixerPlan plan() const = 0;
 };
 
 }  // namespace godwit::nn

@@ -12,10 +12,9 @@ namespace {
 Linear first_of(const checkpoint::WeightScope& scope, const QkvShape& s, QkvPacking packing, bool bias) {
   const int q = s.heads * s.head_dim;
   if (packing == QkvPacking::separate) return Linear(scope / "q_proj", s.hidden, q, bias);
-  if (scope.store().native())
-    fail(ErrorCode::unsupported, "attention", "{}: native mode has no {}", scope.path(),
-         packing == QkvPacking::gated ? "gate on attention" : "packed projection qkv_proj");
   if (packing == QkvPacking::gated) return Linear(scope / "q_proj", s.hidden, 2 * q, bias);
+  if (scope.store().native())
+    fail(ErrorCode::unsupported, "attention", "{}: native mode has no packed projection qkv_proj", scope.path());
   return Linear(scope / "qkv_proj", s.hidden, q + 2 * s.kv_heads * s.head_dim, bias);
 }
 

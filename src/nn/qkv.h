@@ -32,12 +32,12 @@ struct QkvHeads {
 class Qkv {
  public:
   // Reads scope.{q_proj, k_proj, v_proj}, or scope.qkv_proj. Packed matrices are multiplied whole and split behind the
-  // product, as the oracle does. In native mode only `separate` is there: others are Error{unsupported}.
+  // product, as the oracle does. In native mode qkv_proj is Error{unsupported}.
   Qkv(const checkpoint::WeightScope& scope, const QkvShape& shape, QkvPacking packing, bool bias);
 
   QkvHeads operator()(const mx::array& x) const;
 
-  // Whether all of it is packed for our kernels, and the parts of a fused primitive; `separate` only.
+  // Whether all of it is packed for our kernels, and the parts of a fused primitive: q, where gated with its gates.
   bool is_native() const { return first_.is_native() && k_ && k_->is_native() && v_->is_native(); }
   const ops::PackedLinear& q() const { return first_.native(); }
   const ops::PackedLinear& k() const { return k_->native(); }

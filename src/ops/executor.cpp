@@ -28,7 +28,7 @@ float* Executor::buffer(int index, std::int64_t elements) {
 }
 
 std::span<const float> Executor::walk(std::span<const StepNode> nodes, const void* input, std::int64_t tokens,
-                                      std::span<KvLayer> layers) {
+                                      const StepLayers& layers) {
   int target = 0;
   for (const StepNode& node : nodes) {
     float* const out = buffer(target, tokens * node.width);
@@ -47,7 +47,7 @@ std::span<const float> Executor::walk(std::span<const StepNode> nodes, const voi
   return {static_cast<const float*>(input), static_cast<std::size_t>(tokens * nodes.back().width)};
 }
 
-std::span<const float> Executor::run(const mx::array& output, std::span<KvLayer> layers) {
+std::span<const float> Executor::run(const mx::array& output, const StepLayers& layers) {
   const StepChain chain = chain_to(output);
   GODWIT_CHECK(chain.source->flags().row_contiguous, "the input of a step is not contiguous");
   return walk(chain.nodes, chain.source->data<char>(), chain.source->shape(0), layers);

@@ -34,7 +34,7 @@ class Executor {
   // The values of `output`, f32 row-major, valid until the next run; `layers` are those of the step that it belongs
   // to. Every node between it and arrays that hold data already must be a NativePrimitive, else Error{internal} names
   // the node. What a node throws passes through.
-  std::span<const float> run(const mx::array& output, std::span<KvLayer> layers = {});
+  std::span<const float> run(const mx::array& output, const StepLayers& layers = {});
   // The same values by a plan, with the same bits; none for StepOutput::state. Touches no array of MLX and, in a step
   // of sizes that were there before, no heap.
   std::span<const float> run(const StepPlan& plan, const StepInput& input, StepOutput wanted);
@@ -51,7 +51,7 @@ class Executor {
 
  private:
   std::span<const float> walk(std::span<const StepNode> nodes, const void* input, std::int64_t tokens,
-                              std::span<KvLayer> layers);
+                              const StepLayers& layers);
   float* buffer(int index, std::int64_t elements);
   void place_tables(const StepPlan& plan, std::int64_t tokens);
   void form_tables(const StepPlan& plan, const StepInput& input);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -20,7 +21,8 @@ class AttentionRun {
         kv_(kv),
         stride_((plan.heads + 2 * plan.kv_heads) * plan.head_dim),
         qkv_(call.runtime.scratch.take<float>(call.tokens * stride_).data()),
-        out_(call.runtime.scratch.take<float>(call.tokens * plan.heads * plan.head_dim).data()) {}
+        out_(call.runtime.scratch.take<float>(call.tokens * plan.heads * plan.head_dim).data()),
+        gated_(plan.is_gated ? call.runtime.scratch.take<float>(call.tokens * gated_stride()).data() : nullptr) {}
 
   // [tokens, heads * head_dim]
   const float* attended() {
@@ -35,22 +37,28 @@ class AttentionRun {
     const KvSpan span = this->span();
     store_span(call_.runtime, kv_, span);
     attend_span(call_.runtime, kv_, span);
+    if (gated_) gate();
     return out_;
   }
 
  private:
+  std::int64_t gated_stride() const { return 2 * plan_.heads * plan_.head_dim; }
   float* k_of(std::int64_t token) const { return qkv_ + token * stride_ + plan_.heads * plan_.head_dim; }
   float* v_of(std::int64_t token) const { return k_of(token) + plan_.kv_heads * plan_.head_dim; }
 
   void project() {
     const auto x = normalized_input(call_, plan_.before);
-    const Product products[] = {
-        {plan_.q, qkv_, stride_}, {plan_.k, k_of(0), stride_}, {plan_.v, v_of(0), stride_}};
+    const Product q = gated_ ? Product{plan_.q, gated_, gated_stride()} : Product{plan_.q, qkv_, stride_};
+    const Product products[] = {q, {plan_.k, k_of(0), stride_}, {plan_.v, v_of(0), stride_}};
     multiply(call_.runtime, x, call_.tokens, products);
   }
 
   void place_token(std::int64_t token, std::int64_t position) {
     float* const q = qkv_ + token * stride_;
+    if (gated_)
+      for (std::int64_t head = 0; head < plan_.heads; ++head)
+        std::copy_n(gated_ + token * gated_stride() + head * 2 * plan_.head_dim, plan_.head_dim,
+                    q + head * plan_.head_dim);
     if (plan_.q_norm) normalize(call_.runtime, *plan_.q_norm, q, q, plan_.heads);
     if (plan_.k_norm) normalize(call_.runtime, *plan_.k_norm, k_of(token), k_of(token), plan_.kv_heads);
     if (!plan_.rope) return;
@@ -75,6 +83,22 @@ class AttentionRun {
                                 .token_stride = stride_});
   }
 
+  void gate() {
+    const std::int64_t dim = plan_.head_dim;
+    call_.runtime.share(call_.tokens, [&](std::int64_t begin, std::int64_t end) {
+      float* const out = out_ + begin * plan_.heads * dim;
+      call_.runtime.kernels.gated({.activation = kernels::Activation::sigmoid,
+                                   .gate = gated_ + begin * gated_stride() + dim,
+                                   .up = out,
+                                   .y = out,
+                                   .rows = (end - begin) * plan_.heads,
+                                   .n = dim,
+                                   .gate_stride = 2 * dim,
+                                   .up_stride = dim,
+                                   .y_stride = dim});
+    });
+  }
+
   KvSpan span() const {
     return {.q = qkv_,
             .k = k_of(0),
@@ -94,6 +118,7 @@ class AttentionRun {
   std::int64_t stride_;
   float* qkv_;
   float* out_;
+  float* gated_;  // of each head its query, then its gate; null: no gates
 };
 
 class NativeAttention final : public NativePrimitive {
@@ -110,9 +135,9 @@ class NativeAttention final : public NativePrimitive {
   }
 
   void run(const NativeCall& call) const override {
-    GODWIT_CHECK(layer_ >= 0 && static_cast<std::size_t>(layer_) < call.layers.size(), "layer {} of a step of {}", layer_,
-                 call.layers.size());
-    KvLayer& kv = call.layers[static_cast<std::size_t>(layer_)];
+    GODWIT_CHECK(layer_ >= 0 && static_cast<std::size_t>(layer_) < call.layers.kv.size(), "layer {} of a step of {}", layer_,
+                 call.layers.kv.size());
+    KvLayer& kv = call.layers.kv[static_cast<std::size_t>(layer_)];
     GODWIT_CHECK(!kv.stored, "a layer stored twice in one Step");
     std::int64_t planned = 0;
     for (const KvRow& row : kv.rows) {

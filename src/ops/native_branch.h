@@ -1,5 +1,5 @@
 // The two branches of a decoder layer, each as one node:
-//   attention: x + after(o(attend(rope(norm(q), norm(k)), v))),  q, k, v from before(x)
+//   attention: x + after(o(gated(attend(rope(norm(q), norm(k)), v)))),  q, k, v from before(x)
 //   mlp:       x + after(down(activation(gate) * up)),           gate, up from before(x)
 // x is [tokens, hidden] f32. The bits of a row depend on its own tokens alone: not on the tokens beside it,
 // nor on the number of threads.
@@ -31,6 +31,8 @@ struct AttentionPlan {
   std::int64_t head_dim = 0;  // a multiple of 16, at most kernels::kMaxHeadDim
   float scale = 1.0f;
   NormPlan before;
+  // Behind the rows of each head of q those of its gate, whose sigmoid is multiplied into what the head attends to.
+  bool is_gated = false;
   PackedLinear q, k, v, o;
   std::optional<NormPlan> q_norm, k_norm;  // [head_dim], before the rotation
   std::optional<RopePlan> rope;

@@ -4,6 +4,7 @@
 
 #include "base/mx.h"
 #include "ops/native_runtime.h"
+#include "ops/step_layers.h"
 
 #include <mlx/primitives.h>
 
@@ -13,7 +14,6 @@
 
 namespace godwit::ops {
 
-struct KvLayer;
 struct RopePlan;
 
 // Cosines and sines of a rotation at the positions of a step's tokens, [tokens, dims / 2] each.
@@ -27,7 +27,7 @@ struct NativeCall {
   float* output;      // [tokens, ...]; no alias of the input
   std::int64_t tokens;
   NativeRuntime& runtime;
-  std::span<KvLayer> layers = {};  // of the step, by layer
+  StepLayers layers = {};  // of the step
   RopeTable rope = {};             // of the node's rope(); null: it forms its own
 };
 
@@ -41,7 +41,7 @@ class NativePrimitive : public mx::Primitive {
   virtual const void* constants() const = 0;
   // Shapes and formats of those, for the key of a plan: "NativeLinear q8_0:32:f16 49152x576".
   virtual std::string text() const = 0;
-  // The layer of the step that it stores and attends through; -1: none.
+  // The layer of the step that it reads and writes; -1: none.
   virtual int layer() const { return -1; }
   // The rotation that it applies by a token's position; null: none.
   virtual const RopePlan* rope() const { return nullptr; }

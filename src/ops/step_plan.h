@@ -19,7 +19,7 @@ struct StepInput {
   std::span<const std::int32_t> tokens;  // of all rows, row after row
   std::span<const int> row_offsets;      // position of each row's first token
   std::span<const int> row_tokens;
-  std::span<KvLayer> layers;
+  StepLayers layers;
 };
 
 enum class StepOutput {

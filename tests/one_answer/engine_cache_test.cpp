@@ -10,6 +10,7 @@
 #include "cache/prefix_cache.h"
 #include "decode/engine.h"
 #include "one_answer/tiny_gguf.h"
+#include "one_answer/tiny_hybrid.h"
 #include "support/scripted_model.h"
 
 namespace godwit::one_answer {
@@ -89,6 +90,7 @@ class EngineCache : public ::testing::Test {
   EngineCache() {
     write_model(full_, false);
     write_model(sliding_, true);
+    write_hybrid_model(hybrid_);
   }
   // What an engine without a cache answers.
   Answer fresh(const std::filesystem::path& file, const std::vector<int>& prompt, const Setting& setting = {},
@@ -99,7 +101,8 @@ class EngineCache : public ::testing::Test {
   }
 
   Folder folder_;
-  const std::filesystem::path full_ = folder_ / "full.gguf", sliding_ = folder_ / "sliding.gguf";
+  const std::filesystem::path full_ = folder_ / "full.gguf", sliding_ = folder_ / "sliding.gguf",
+                              hybrid_ = folder_ / "hybrid.gguf";
   const std::vector<int> prompt_ = random_tokens(300, 1), more_ = random_tokens(15, 2), other_ = random_tokens(15, 3);
 };
 
@@ -109,7 +112,9 @@ TEST_F(EngineCache, TheSecondTurnFindsTheWholeFirst) {
                                                               {full_, {"affine:4:64"}},
                                                               {full_, {"turbo:8:4", 310}},
                                                               {sliding_, {}},
-                                                              {sliding_, {"affine:8:32", 310}}};
+                                                              {sliding_, {"affine:8:32", 310}},
+                                                              {hybrid_, {}},
+                                                              {hybrid_, {"turbo:8:4", 310}}};
   for (const auto& [file, setting] : kCases) {
     SCOPED_TRACE(file.filename().string() + " " + setting.kv);
     decode::Engine engine(options_for(file, setting), Log(), cached());

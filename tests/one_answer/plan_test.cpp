@@ -157,7 +157,7 @@ TEST_P(Plans, AStepThatThrowsInTheMiddleLeavesTheRowAsItWas) {
     {
       const cache::RowSpan span{&row, 1};
       cache::Step step = planned_->store->plan({&span, 1});
-      step.kv_layers()[1].stored = true;
+      step.native_layers().kv[1].stored = true;
       EXPECT_THROW(planned_->forward(all.subspan(at, 1), step, StepOutput::logits), Error);
     }
     EXPECT_EQ(row.position(), static_cast<int>(at));

@@ -4,41 +4,14 @@
 
 #include <random>
 
-#include "checkpoint/test_files.h"
+#include "one_answer/gguf_writer.h"
 
 namespace godwit::one_answer {
 namespace {
 
-constexpr std::uint32_t kF32 = 0, kQ8 = 8;
 constexpr std::uint64_t kHidden = 64, kHeads = 2, kKvHeads = 1, kHeadDim = 64, kInner = 96;
 
-// Writes the tensors of one model.
-class Writer {
- public:
-  Writer(checkpoint::GgufBytes& file, unsigned seed) : file_(file), random_(seed) {}
-
-  // Around one.
-  void norm(const std::string& name, std::uint64_t size) {
-    std::string data;
-    for (std::uint64_t i = 0; i < size; ++i) data += checkpoint::le(1.0f + 0.25f * float(int(random_() % 9) - 4) / 4);
-    file_.tensor(name + ".weight", {size}, kF32, data);
-  }
-  // Blocks of an f16 scale, 2^-9, and 32 signed bytes.
-  void matrix(const std::string& name, std::uint64_t rows, std::uint64_t columns) {
-    std::string data;
-    for (std::uint64_t block = 0; block < rows * columns / 32; ++block) {
-      data += checkpoint::le(std::uint16_t{0x1800});
-      for (int i = 0; i < 32; ++i) data += static_cast<char>(static_cast<int>(random_() % 255) - 127);
-    }
-    file_.tensor(name + ".weight", {columns, rows}, kQ8, data);
-  }
-
- private:
-  checkpoint::GgufBytes& file_;
-  std::mt19937 random_;
-};
-
-void write_layer(Writer& writer, const std::string& layer, bool slides) {
+void write_layer(GgufWriter& writer, const std::string& layer, bool slides) {
   writer.norm(layer + "attn_norm", kHidden);
   writer.matrix(layer + "attn_q", kHeads * kHeadDim, kHidden);
   writer.matrix(layer + "attn_k", kKvHeads * kHeadDim, kHidden);
@@ -74,7 +47,7 @@ void write_model(const std::filesystem::path& path, bool slides, unsigned seed) 
     file.u32(name + ".attention.sliding_window", kWindow)
         .u32(name + ".attention.sliding_window_pattern", 2)
         .f32(name + ".rope.freq_base", 1e6f);  // of the full layers; those that slide turn by 1e4
-  Writer writer(file, seed);
+  GgufWriter writer(file, seed);
   writer.matrix("token_embd", kVocabulary, kHidden);
   for (std::uint32_t i = 0; i < layers; ++i) write_layer(writer, "blk." + std::to_string(i) + ".", slides);
   writer.norm("output_norm", kHidden);

@@ -1,6 +1,7 @@
 """mlx-lm with the inputs of every matrix product rounded to int8 per group of 32: how far that rounding alone moves logits.
 
-Not the inputs of what chooses among experts or weighs them, which native mode computes in f32.
+Not the inputs of what chooses among experts or weighs them, nor of the gates of a recurrence, which native mode computes in
+f32.
 """
 
 import contextlib
@@ -11,7 +12,7 @@ import mlx.nn as nn
 from mlx_lm.models import switch_layers
 
 GROUP = 32
-ROUTERS = ("mlp.gate", "shared_expert_gate", "router.proj")
+IN_F32 = ("mlp.gate", "shared_expert_gate", "router.proj", "linear_attn.in_proj_a", "linear_attn.in_proj_b", "in_proj_ba")
 
 
 def rounded(x: mx.array) -> mx.array:
@@ -23,7 +24,7 @@ def rounded(x: mx.array) -> mx.array:
 
 @contextlib.contextmanager
 def int8_products(model: nn.Module):
-    routers = {id(module) for path, module in model.named_modules() if path.endswith(ROUTERS)}
+    spared = {id(module) for path, module in model.named_modules() if path.endswith(IN_F32)}
     with contextlib.ExitStack() as stack:
         for owner, name in [
             (nn.Linear, "__call__"),
@@ -35,7 +36,7 @@ def int8_products(model: nn.Module):
         ]:
             plain = getattr(owner, name)
             patched = lambda self, x, *rest, plain=plain, **named: plain(  # noqa: E731
-                self, x if id(self) in routers else rounded(x), *rest, **named
+                self, x if id(self) in spared else rounded(x), *rest, **named
             )
             stack.enter_context(mock.patch.object(owner, name, patched))
         yield

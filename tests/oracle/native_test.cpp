@@ -73,7 +73,41 @@ constexpr const char* kCases[] = {
     "qwen3_moe/qwen3_moe-bf16-dense",
     "qwen3_moe/qwen3_moe-f16-dense",
     "qwen3_moe/qwen3_moe-plain-bf16-dense",
+    // Gated delta layers between gated attention: projections flat, with tiled value heads whose gates are numbers, and
+    // grouped by key head; with experts and a shared one.
+    "qwen3_5/qwen3_5-bf16-q4",
+    "qwen3_5/gguf-qwen3_5-q6_k",
+    "qwen3_5_moe/qwen3_5_moe-f32-q4",
+    "qwen3_next/qwen3_next-f16-q8",
 };
+// Of other formats, whose kernels are those of the cases above: not run at every level.
+constexpr const char* kMoreHybrids[] = {
+    "qwen3_5/qwen3_5-f16-q4",
+    "qwen3_5/qwen3_5-bf16-q8",
+    "qwen3_5/qwen3_5-bf16-mixed",
+    "qwen3_5/qwen3_5-f16-mxfp4",
+    "qwen3_5/qwen3_5-nested-bf16-q4",
+    "qwen3_5/qwen3_5-bf16-dense",  // as its author writes it, with the multi-token head
+    "qwen3_5/gguf-qwen3_5-grouped-f16",
+    "qwen3_5/gguf-qwen3_5-q4_k_m",
+    "qwen3_5/gguf-qwen3_5-narrow",
+    "qwen3_5_moe/qwen3_5_moe-bf16-q8",
+    "qwen3_5_moe/qwen3_5_moe-bf16-mxfp4",
+    "qwen3_5_moe/qwen3_5_moe-plain-bf16-q4",
+    "qwen3_5_moe/qwen3_5_moe-bf16-dense",
+    "qwen3_5_moe/gguf-qwen3_5_moe-q8_0",
+    "qwen3_5_moe/gguf-qwen3_5_moe-q4_k_m",
+    "qwen3_next/qwen3_next-f32-q4",
+    "qwen3_next/qwen3_next-plain-bf16-q4",
+    "qwen3_next/qwen3_next-bf16-dense",
+    "qwen3_next/gguf-qwen3_next-q4_k_m",
+};
+
+std::vector<const char*> all_cases() {
+  std::vector<const char*> all(std::begin(kCases), std::end(kCases));
+  all.insert(all.end(), std::begin(kMoreHybrids), std::end(kMoreHybrids));
+  return all;
+}
 
 GoldenCase tiny(const std::string& name) {
   return read_case(std::filesystem::path(GODWIT_GOLDEN_FOLDER) / name);
@@ -147,36 +181,45 @@ std::vector<float> yardstick(const std::string& name) {
   return floats(read_expected(std::filesystem::path(GODWIT_GOLDEN_FOLDER) / name / "expected.safetensors", "int8_activations"));
 }
 
-bool has_experts(const std::string& name) { return name.starts_with("qwen3_moe/"); }
+bool has_recurrence(const std::string& name) {
+  return name.starts_with("qwen3_5/") || name.starts_with("qwen3_5_moe/") || name.starts_with("qwen3_next/");
+}
+
+// Whether a few tokens fall either way under any rounding: those between two experts that nearly tie, and those for
+// which a recurrence gives next to nothing, whose direction its own norm then makes as large as any other.
+bool has_touchy_tokens(const std::string& name) { return name.starts_with("qwen3_moe/") || has_recurrence(name); }
 
 class NativeModels : public testing::TestWithParam<const char*> {};
+class NativeBits : public testing::TestWithParam<const char*> {};
 
 // The yardstick is the oracle's own: how far its logits move when the inputs of its products are rounded to
 // int8 per group of 32, as ours are. Both are the same noise over some thousand logits, so their sizes are
 // near each other; half as much again is the bound. A wrong rotation, mask, bias or norm is ten times further
-// away. With experts a few tokens choose between two that nearly tie, which falls either way under any rounding, the
-// yardstick's as well as ours: single cases are compared in their median token, all of them together below.
+// away. Models with touchy tokens are compared in their median token, all of them together below. With a recurrence the
+// yardstick itself is long in tiny models of many layers; a wrong graph of those is seen with f32 activations.
 TEST_P(NativeModels, LogitsLieAsNearTheOracleAsItsOwnWithInt8Activations) {
   const GoldenCase golden = tiny(GetParam());
   const auto model = open_native(golden.model);
   const Plan& plan = stepwise_plan(golden);
   const auto error = [&](const std::vector<float>& logits) {
-    return has_experts(GetParam()) ? median(token_errors(logits, plan.logits)) : distance(logits, plan.logits).error;
+    return has_touchy_tokens(GetParam()) ? median(token_errors(logits, plan.logits)) : distance(logits, plan.logits).error;
   };
   const std::vector<float> got = native_plan(*model, golden.tokens, plan.spans);
   const double bound = 1.5 * error(yardstick(GetParam())), spread = distance(got, plan.logits).spread;
   std::cout << "relative error " << error(got) / spread << ", bound " << bound / spread << "\n";
   EXPECT_LT(error(got), bound);
-  EXPECT_LT(bound, 0.25 * spread);
+  if (!has_recurrence(GetParam())) {
+    EXPECT_LT(bound, 0.25 * spread);
+  }
   EXPECT_GT(error(got), 0);  // equal bits would mean that `reference` ran
 }
 
-// What tokens between experts add is too rare to compare in one case: over all of them, the whole of both.
-TEST(NativeMode, ModelsOfExpertsLieTogetherAsNearTheOracleAsItsOwnWithInt8Activations) {
+// What touchy tokens add is too rare to compare in one case: over all of them, the whole of both.
+TEST(NativeMode, ModelsWithTouchyTokensLieTogetherAsNearTheOracleAsItsOwnWithInt8Activations) {
   double ours = 0, yards = 0;
   int cases = 0;
-  for (const std::string name : kCases) {
-    if (!has_experts(name) || name.ends_with("dense") || name.ends_with("bf16")) continue;  // nothing of those is int8
+  for (const std::string name : all_cases()) {
+    if (!has_touchy_tokens(name) || name.ends_with("dense") || name.ends_with("16")) continue;  // nothing of those is int8
     const GoldenCase golden = tiny(name);
     const Plan& plan = stepwise_plan(golden);
     const Distance own = distance(native_plan(*open_native(golden.model), golden.tokens, plan.spans), plan.logits);
@@ -191,21 +234,25 @@ TEST(NativeMode, ModelsOfExpertsLieTogetherAsNearTheOracleAsItsOwnWithInt8Activa
   EXPECT_LT(std::sqrt(ours), 1.5 * std::sqrt(yards));
 }
 
-// Of weights that are numbers nothing is rounded but f32 sums. Each of four layers makes eight of them in a
+// Of weights that are numbers nothing is rounded but f32 sums. Each layer makes eight of them in a
 // row, over at most 128 terms with an error of 2^-24 for each; what the residual stream holds besides only
 // shrinks their share.
 TEST(NativeMode, NumbersOf16BitsLeaveNothingButTheRoundingOfF32) {
   for (const char* name : {"llama/llama-bf16-dense", "llama/llama-f16-dense", "qwen2/qwen2-bf16-dense",
                            "qwen2/qwen2-f16-dense", "qwen3/qwen3-bf16-dense", "qwen3/qwen3-f16-dense",
                            "qwen3_moe/qwen3_moe-bf16-dense", "qwen3_moe/qwen3_moe-f16-dense",
-                           "qwen3_moe/qwen3_moe-plain-bf16-dense"}) {
+                           "qwen3_moe/qwen3_moe-plain-bf16-dense", "qwen3_5/qwen3_5-bf16-dense",
+                           "qwen3_5/qwen3_5-f16-dense", "qwen3_5_moe/qwen3_5_moe-bf16-dense",
+                           "qwen3_5_moe/qwen3_5_moe-plain-f16-dense", "qwen3_next/qwen3_next-bf16-dense",
+                           "qwen3_next/qwen3_next-f16-dense"}) {
     const GoldenCase golden = tiny(name);
     const mx::array wide = read_expected(
         std::filesystem::path(GODWIT_GOLDEN_FOLDER) / name / "expected.safetensors", "in_float32");
     const std::vector<int> single(static_cast<std::size_t>(wide.shape(0)), 1);
-    const Distance d = distance(native_plan(*open_native(golden.model), golden.tokens, single), wide);
+    const auto model = open_native(golden.model);
+    const Distance d = distance(native_plan(*model, golden.tokens, single), wide);
     std::cout << name << ": relative error " << d.error / d.spread << "\n";
-    EXPECT_LT(d.error, 4 * 8 * 128 * 0x1p-24 * d.spread) << name;
+    EXPECT_LT(d.error, model->config.layers * 8 * 128 * 0x1p-24 * d.spread) << name;
   }
 }
 
@@ -226,7 +273,9 @@ TEST_P(NativeModels, F32ActivationsLeaveNothingButTheRoundingOfF32) {
                                              "in_float32");
   ASSERT_EQ(wide.dtype(), mx::float32);
   const Distance d = distance(native_plan(*model, golden.tokens, stepwise->spans), wide);
-  const double terms = std::max(model->config.hidden, model->config.intermediate);
+  const bool has_mlp = !name.starts_with("qwen3_5_moe/");  // without one a config names no width of it
+  const double terms = std::max<std::int64_t>(model->config.hidden, has_mlp ? model->config.intermediate
+                                                                            : model->config.integer("moe_intermediate_size"));
   const double bound = model->config.layers * 8 * terms * 0x1p-24 * d.spread;
   std::cout << "relative error " << d.error / d.spread << ", bound " << bound / d.spread << "\n";
   if (rounds_norms) {
@@ -324,7 +373,7 @@ void expect_one_answer(const GoldenCase& golden, kernels::ActivationForm activat
     }
 }
 
-TEST_P(NativeModels, TheBitsDoNotDependOnChunksThreadsOrLevel) {
+TEST_P(NativeBits, DoNotDependOnChunksThreadsOrLevel) {
   for (const auto form : {kernels::ActivationForm::int8, kernels::ActivationForm::f32}) {
     SCOPED_TRACE(models::name_of(form));
     expect_one_answer(tiny(GetParam()), form);
@@ -436,18 +485,21 @@ TEST_P(NativeModels, APlanHasTheBitsOfTheGraph) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Tiny, NativeModels, testing::ValuesIn(kCases), [](const auto& instance) {
+std::string name_of(const testing::TestParamInfo<const char*>& instance) {
   std::string name = instance.param;
   std::ranges::replace(name, '-', '_');
   std::ranges::replace(name, '/', '_');
   return name;
-});
+}
+
+INSTANTIATE_TEST_SUITE_P(Tiny, NativeModels, testing::ValuesIn(all_cases()), name_of);
+INSTANTIATE_TEST_SUITE_P(Tiny, NativeBits, testing::ValuesIn(kCases), name_of);
 
 TEST(NativeMode, AFormatWithoutAPackedLayoutIsNamedWithItsTensor) {
   for (const auto& [name, format] :
        {std::pair("llama/gguf-llama-f32", "F32"), std::pair("llama/llama-f32-dense", "F32"),
         std::pair("llama/llama-f32-mixed", "F32"), std::pair("llama/llama-biased-bf16-nvfp4", "nvfp4"),
-        std::pair("qwen3_moe/gguf-qwen3_moe-f32", "F32"), std::pair("qwen3_moe/qwen3_moe-f32-nvfp4", "nvfp4")}) {
+        std::pair("qwen3_5/gguf-qwen3_5-f32", "F32"), std::pair("qwen3_moe/gguf-qwen3_moe-f32", "F32"), std::pair("qwen3_moe/qwen3_moe-f32-nvfp4", "nvfp4")}) {
     try {
       open_native(tiny(name).model);
       ADD_FAILURE() << name << " was opened";
@@ -486,7 +538,7 @@ TEST(NativeMode, AForeignNodeIsNamed) {
   cache::Step step = model->store->plan({&span, 1});
   const mx::array hidden = model->graph->hidden(mx::array({1}), step);
   try {
-    model->executor->run(model->graph->logits(mx::multiply(hidden, hidden)), step.kv_layers());
+    model->executor->run(model->graph->logits(mx::multiply(hidden, hidden)), step.native_layers());
     ADD_FAILURE() << "a foreign node ran";
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("Multiply"), std::string::npos) << error.what();

@@ -6,6 +6,7 @@
 #include "base/mx_ops.h"
 #include "cache/gated_delta.h"
 #include "cache/native_layout.h"
+#include "cache/recurrent_test_support.h"
 #include "cache/reference_codec.h"
 #include "kernels/kv_codec.h"
 
@@ -276,8 +277,9 @@ std::vector<double> Oracle::exact(const Asked& asked, int index) {
 std::vector<float> Oracle::recurrent_bits(const Asked& asked) {
   const int end = asked.begin + asked.count;
   const RecurrentNeed& need = need_of(setup_, asked).recurrent;
-  const GatedDeltaResult all = gated_delta(
-      need, nullptr, recurrent_inputs(setup_, asked.tokens, 0, end, asked.layer), setup_.mode, &runtime_);
+  const RecurrentInputs inputs = recurrent_inputs(setup_, asked.tokens, 0, end, asked.layer);
+  const Forward all = setup_.mode == NumericMode::native ? native_forward(runtime_, need, inputs, {end})
+                                                         : forward(need, inputs, {end});
   const std::vector<float> out = floats(all.out);
   return {out.begin() + asked.begin * need.value_heads * need.value_dim, out.end()};
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "base/mx_ops.h"
+#include "support/native_recur.h"
 
 namespace godwit::cache::state_test {
 namespace {
@@ -173,6 +174,12 @@ RecurrentInputs recurrent_inputs(const Setup& setup, std::span<const int> tokens
           .update = filled({count, need.value_heads}, tokens, begin, layer, Plane::values, 1),
           .a_log = mx::array({0.1f, -0.4f}),
           .dt_bias = mx::array({0.3f, -0.2f})};
+}
+
+mx::array recurred(const Setup& setup, ops::NativeRuntime& runtime, Step& step, int layer, const RecurrentInputs& inputs) {
+  if (setup.mode == NumericMode::reference) return step.layer(layer).recur(inputs);
+  const auto index = static_cast<std::size_t>(layer);
+  return testing_support::native_recur(runtime, setup.needs[index].recurrent, step.native_layers().delta[index], inputs);
 }
 
 }  // namespace godwit::cache::state_test

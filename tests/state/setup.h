@@ -61,5 +61,7 @@ mx::array packed(const Setup& setup, std::span<const int> tokens, int begin, int
                  Plane plane);
 RecurrentInputs recurrent_inputs(const Setup& setup, std::span<const int> tokens, int begin, int count,
                                  int layer);
+// Moves a recurrent layer over its span, as its mode does it: [tokens, value_heads, value_dim].
+mx::array recurred(const Setup& setup, ops::NativeRuntime& runtime, Step& step, int layer, const RecurrentInputs& inputs);
 
 }  // namespace godwit::cache::state_test

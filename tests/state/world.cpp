@@ -124,7 +124,7 @@ void World::run_layers(Step& step, const std::vector<Span>& spans, const std::ve
       end == End::drop_after_one || end == End::publish_too_early || end == End::fail_in_a_layer;
   std::vector<mx::array> outputs;
   for (int layer = 0; layer < (is_partly ? layers - 1 : layers); ++layer)
-    outputs.push_back(run_layer(step.layer(layer), layer, spans, lists));
+    outputs.push_back(run_layer(step, layer, spans, lists));
   if (end == End::fail_in_a_layer) {
     const mx::array none = mx::zeros({1, 1, 1});
     demand_error(ErrorCode::internal, "a layer with other shapes",
@@ -142,7 +142,7 @@ void World::run_layers(Step& step, const std::vector<Span>& spans, const std::ve
     compare(layer, outputs[static_cast<std::size_t>(layer)], spans, lists);
 }
 
-mx::array World::run_layer(LayerState& state, int layer, const std::vector<Span>& spans,
+mx::array World::run_layer(Step& step, int layer, const std::vector<Span>& spans,
                            const std::vector<std::vector<int>>& lists) {
   const bool is_recurrent = setup_.needs[static_cast<std::size_t>(layer)].content == Content::recurrent;
   std::vector<std::vector<mx::array>> parts(3);
@@ -159,12 +159,12 @@ mx::array World::run_layer(LayerState& state, int layer, const std::vector<Span>
       parts[static_cast<std::size_t>(plane)].push_back(packed(setup_, lists[i], begin, count, layer, plane));
   }
   if (!is_recurrent)
-    return state.attend(mx::concatenate(parts[0], 0), mx::concatenate(parts[1], 0),
+    return step.layer(layer).attend(mx::concatenate(parts[0], 0), mx::concatenate(parts[1], 0),
                         mx::concatenate(parts[2], 0), setup_.spec(layer));
   inputs->mixed = mx::concatenate(parts[0], 0);
   inputs->decay = mx::concatenate(parts[1], 0);
   inputs->update = mx::concatenate(parts[2], 0);
-  return state.recur(*inputs);
+  return recurred(setup_, runtime_, step, layer, *inputs);
 }
 
 void World::compare(int layer, const mx::array& out, const std::vector<Span>& spans,

@@ -124,7 +124,7 @@ class World {
   void plan_and_run(const std::vector<Span>& spans, End end);
   void run_layers(Step& step, const std::vector<Span>& spans, const std::vector<std::vector<int>>& lists,
                   End end);
-  mx::array run_layer(LayerState& state, int layer, const std::vector<Span>& spans,
+  mx::array run_layer(Step& step, int layer, const std::vector<Span>& spans,
                       const std::vector<std::vector<int>>& lists);
   void compare(int layer, const mx::array& out, const std::vector<Span>& spans,
                const std::vector<std::vector<int>>& lists);

@@ -24,7 +24,7 @@ void World::check_fresh_rows() {
 
 namespace {
 
-std::vector<mx::array> outputs_of(const Setup& setup, const StateStore& store, Row& row,
+std::vector<mx::array> outputs_of(const Setup& setup, ops::NativeRuntime& runtime, const StateStore& store, Row& row,
                                   std::span<const int> tokens, const Chunk& chunk) {
   const RowSpan span{&row, chunk.tokens, chunk.kind, chunk.together};
   const int begin = row.position();
@@ -36,7 +36,8 @@ std::vector<mx::array> outputs_of(const Setup& setup, const StateStore& store, R
     outputs.push_back(mx::contiguous(
         attends ? step.layer(layer).attend(part(Plane::queries), part(Plane::keys), part(Plane::values),
                                            setup.spec(layer))
-                : step.layer(layer).recur(recurrent_inputs(setup, tokens, begin, chunk.tokens, layer))));
+                : recurred(setup, runtime, step, layer,
+                           recurrent_inputs(setup, tokens, begin, chunk.tokens, layer))));
   }
   std::vector<mx::array> all = step.pending();
   all.insert(all.end(), outputs.begin(), outputs.end());
@@ -61,7 +62,7 @@ void World::replay(const ModelRow& row) {
     if (round && chunk.round != number) round->commit(), round.reset();
     if (!round && chunk.round != 0) round.emplace(fresh.begin());
     number = chunk.round;
-    outputs_of(setup_, *store_, fresh, row.tokens, chunk);
+    outputs_of(setup_, runtime_, *store_, fresh, row.tokens, chunk);
   }
   if (round) round->commit();
   std::vector<int> tokens = row.tokens;
@@ -69,8 +70,8 @@ void World::replay(const ModelRow& row) {
   Row fork = row.row.fork(row.length());
   for (const int count : {1, 4}) {
     const Chunk next{count, SpanKind::causal, {}, 0};
-    demand_same(outputs_of(setup_, *store_, fork, tokens, next),
-                outputs_of(setup_, *store_, fresh, tokens, next), "a row and a fresh one of the same chunks");
+    demand_same(outputs_of(setup_, runtime_, *store_, fork, tokens, next),
+                outputs_of(setup_, runtime_, *store_, fresh, tokens, next), "a row and a fresh one of the same chunks");
   }
 }
 
@@ -79,10 +80,10 @@ void World::feed_one_by_one(const ModelRow& row) {
   tokens.push_back(77);
   Row fresh = store_->create(), fork = row.row.fork(row.length());
   for (int i = 0; i < row.length(); ++i)
-    outputs_of(setup_, *store_, fresh, tokens, {1, SpanKind::causal, {}, 0});
+    outputs_of(setup_, runtime_, *store_, fresh, tokens, {1, SpanKind::causal, {}, 0});
   const Chunk next{1, SpanKind::causal, {}, 0};
-  demand_same(outputs_of(setup_, *store_, fork, tokens, next),
-              outputs_of(setup_, *store_, fresh, tokens, next), "a row and one fed token by token");
+  demand_same(outputs_of(setup_, runtime_, *store_, fork, tokens, next),
+              outputs_of(setup_, runtime_, *store_, fresh, tokens, next), "a row and one fed token by token");
 }
 
 }  // namespace godwit::cache::state_test

@@ -59,7 +59,7 @@ _MIXED = {
 }
 
 
-def _head(prefix: str, shift: float) -> dict:
+def _head(prefix: str, shift: float, dtype: mx.Dtype) -> dict:
     """The multi-token head, which mlx-lm drops: random, but audited."""
     hidden, inner, q, kv = 64, 128, 4 * 32, 2 * 32
     shapes = {
@@ -75,7 +75,12 @@ def _head(prefix: str, shift: float) -> dict:
     norms = {"pre_fc_norm_embedding": 64, "pre_fc_norm_hidden": 64, "norm": 64, "layers.0.input_layernorm": 64}
     norms |= {"layers.0.post_attention_layernorm": 64, "layers.0.self_attn.q_norm": 32, "layers.0.self_attn.k_norm": 32}
     head = {f"{prefix}mtp.{name}": mx.random.normal(shape, key=mx.random.key(3)) for name, shape in shapes.items()}
-    return head | {f"{prefix}mtp.{name}.weight": mx.full((dims,), shift) for name, dims in norms.items()}
+    head |= {f"{prefix}mtp.{name}.weight": mx.full((dims,), shift) for name, dims in norms.items()}
+    return {name: value.astype(dtype) for name, value in head.items()}
+
+
+def _dtype(weights: dict) -> mx.Dtype:
+    return weights["language_model.model.norm.weight"].dtype
 
 
 def _raw(weights: dict) -> dict:
@@ -83,12 +88,12 @@ def _raw(weights: dict) -> dict:
     out = {}
     for name, value in raw_vectors(weights).items():
         out[name.replace("language_model.model.", "model.language_model.").replace("language_model.lm", "lm")] = value
-    return out | {"model.visual.patch.weight": mx.ones((4, 4))} | _head("", 0.0)
+    return out | {"model.visual.patch.weight": mx.ones((4, 4))} | _head("", 0.0, _dtype(weights))
 
 
 def _converted(weights: dict) -> dict:
     """A converted repository that kept the head: nothing is shifted a second time."""
-    return weights | _head("language_model.", 1.0)
+    return weights | _head("language_model.", 1.0, _dtype(weights))
 
 
 _RAW = {"as_written": _raw, "converted": _converted}
@@ -98,7 +103,8 @@ def checkpoints() -> list[Case]:
     return table(
         _VARIANTS,
         [
-            ("qwen3_5", ALL, "dense", _RAW),
+            ("qwen3_5", ("float32",), "dense", _RAW),
+            ("qwen3_5", ("bfloat16", "float16"), "dense", _RAW | {"native": True}),
             ("qwen3_5-nested", ("float32", "bfloat16"), "dense"),
             ("qwen3_5", ALL, "q4"),
             ("qwen3_5-nested", ("bfloat16",), "q4"),

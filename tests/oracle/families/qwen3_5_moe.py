@@ -37,8 +37,8 @@ def checkpoints() -> list[Case]:
         [
             ("qwen3_5_moe", ("float32",), "dense", {"as_written": _raw, "converted": dict}),
             ("qwen3_5_moe-plain", ("float32",), "dense"),
-            ("qwen3_5_moe", ("bfloat16",), "dense", {"bounded": True}),
-            ("qwen3_5_moe-plain", ("float16",), "dense", {"bounded": True}),
+            ("qwen3_5_moe", ("bfloat16",), "dense", {"bounded": True, "native": True}),
+            ("qwen3_5_moe-plain", ("float16",), "dense", {"bounded": True, "native": True}),
             ("qwen3_5_moe", ALL, "q4"),
             ("qwen3_5_moe-plain", ("bfloat16",), "q4"),
             ("qwen3_5_moe", ("bfloat16",), "q8"),

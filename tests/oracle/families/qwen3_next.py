@@ -48,7 +48,7 @@ def checkpoints() -> list[Case]:
         [
             ("qwen3_next", ("float32",), "dense", {"as_written": _raw, "converted": dict}),
             ("qwen3_next-plain", ("float32",), "dense"),
-            ("qwen3_next", ("bfloat16", "float16"), "dense", {"bounded": True}),
+            ("qwen3_next", ("bfloat16", "float16"), "dense", {"bounded": True, "native": True}),
             ("qwen3_next", ALL, "q4"),
             ("qwen3_next-plain", ("bfloat16",), "q4"),
             ("qwen3_next", ("float16",), "q8"),
