@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -26,6 +27,8 @@ struct Step::Impl {
   std::vector<int> offsets, tokens;
   int token_count = 0;
   std::vector<std::unique_ptr<StepLayer>> layers;
+  std::optional<mx::array> bound_offset;
+  std::vector<LayerState*> stand_ins;  // by layer, once there is one
 
  private:
   std::unique_ptr<StepLayer> make_layer(LayerPlace place) const;

@@ -24,6 +24,12 @@ void RowRunner::run(std::span<const int> tokens, Outputs&& outputs) {
   step.publish();
 }
 
+template <typename Outputs>
+void RowRunner::run_to_logits(std::span<const int> tokens, Outputs&& outputs) {
+  if (tokens.size() == 1 && bundle_.compiled && bundle_.compiled->run(store_, row_, tokens[0], outputs)) return;
+  run(tokens, [&](const mx::array& hidden) { return outputs(bundle_.graph->logits(hidden)); });
+}
+
 template <typename Head, typename Use>
 void RowRunner::run_native(std::span<const int> tokens, Head&& head, Use&& use) {
   const int count = static_cast<int>(tokens.size());
@@ -69,8 +75,8 @@ void RowRunner::store(std::span<const int> tokens) {
 std::vector<float> RowRunner::logits(std::span<const int> tokens) {
   if (is_native()) return native_logits(tokens);
   std::optional<mx::array> rows;
-  run(tokens, [&](const mx::array& hidden) {
-    rows = mx::contiguous(mx::astype(bundle_.graph->logits(hidden), mx::float32));
+  run_to_logits(tokens, [&](const mx::array& logits) {
+    rows = mx::contiguous(mx::astype(logits, mx::float32));
     return std::vector<mx::array>{*rows};
   });
   return {rows->data<float>(), rows->data<float>() + rows->size()};
@@ -79,8 +85,8 @@ std::vector<float> RowRunner::logits(std::span<const int> tokens) {
 int RowRunner::greedy(int token) {
   if (is_native()) return native_greedy(token);
   std::optional<OracleGreedy> choice;
-  run({&token, 1}, [&](const mx::array& hidden) {
-    choice = oracle_greedy(bundle_.graph->logits(hidden));
+  run_to_logits({&token, 1}, [&](const mx::array& logits) {
+    choice = oracle_greedy(logits);
     return std::vector<mx::array>{choice->token, choice->normaliser};
   });
   const float normaliser = choice->normaliser.item<float>();

@@ -45,6 +45,9 @@ class RowRunner {
   bool is_native() const { return bundle_.mode == NumericMode::native; }
   template <typename Outputs>
   void run(std::span<const int> tokens, Outputs&& outputs);
+  // The same over the logits [tokens, vocabulary]: one token by the recorded graph, where the bundle has one.
+  template <typename Outputs>
+  void run_to_logits(std::span<const int> tokens, Outputs&& outputs);
   // One native step: `use` is given the values of `head` over the hidden states.
   template <typename Head, typename Use>
   void run_native(std::span<const int> tokens, Head&& head, Use&& use);

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "cache/state.h"
 #include "checkpoint/config.h"
+#include "models/compiled_step.h"
 #include "models/model.h"
 #include "models/model_options.h"
 #include "models/profile_table.h"
@@ -42,6 +43,7 @@ class ModelBundle {
   std::unique_ptr<ops::NativeRuntime> runtime;              // `native` only, with the executor over it
   std::unique_ptr<ops::Executor> executor;
   std::unique_ptr<Model> graph;
+  std::unique_ptr<CompiledStep> compiled;           // null: each step runs the graph
   std::unique_ptr<cache::StateStore> store;         // of options.kv
   std::optional<text::Tokenizer> tokenizer;         // absent: only token prompts can be served
   std::optional<text::ChatTemplate> chat_template;  // absent: chat routes are an error that says so
