@@ -131,9 +131,8 @@ class GraphLoader {
     const Compile asked = bundle_.options.compile;
     if (bundle_.mode == NumericMode::native) return;
     const bool is_on = asked == Compile::automatic ? mx::default_device() == mx::Device::gpu : asked != Compile::off;
-    if (is_on)
-      bundle_.compiled = std::make_unique<CompiledStep>(*bundle_.graph, weights.exchangeable(),
-                                                        asked == Compile::required, log_);
+    bundle_.exchangeable = weights.exchangeable();
+    if (is_on) bundle_.compile(asked == Compile::required, log_);
     log_.info("compiled step: {}", is_on ? "on" : asked == Compile::off ? "off" : "off, as it gains nothing on CPU");
   }
 
@@ -192,6 +191,11 @@ std::unique_ptr<ModelBundle> ModelBundle::open(const ModelOptions& options, cons
            bundle->profile.config.shown());
   log.info("kv: {}", bundle->store->signature().to_string());
   return bundle;
+}
+
+void ModelBundle::compile(bool is_required, const Log& log) {
+  GODWIT_CHECK(mode == NumericMode::reference, "a compiled step in native arithmetic");
+  compiled = std::make_unique<CompiledStep>(*graph, exchangeable, is_required, log);
 }
 
 std::optional<kernels::ActivationForm> ModelBundle::activations() const {

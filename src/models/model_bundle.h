@@ -43,6 +43,7 @@ class ModelBundle {
   std::unique_ptr<ops::NativeRuntime> runtime;              // `native` only, with the executor over it
   std::unique_ptr<ops::Executor> executor;
   std::unique_ptr<Model> graph;
+  CompiledStep::Weights exchangeable;               // `reference`: the matrices of the graph's linear layers
   std::unique_ptr<CompiledStep> compiled;           // null: each step runs the graph
   std::unique_ptr<cache::StateStore> store;         // of options.kv
   std::optional<text::Tokenizer> tokenizer;         // absent: only token prompts can be served
@@ -51,6 +52,9 @@ class ModelBundle {
   // Tokens of prompt and answer together; INT_MAX where nothing states a limit.
   int context_length = 0;
   int vocabulary = 0;  // width of the logits
+
+  // Makes `compiled`. `reference` only.
+  void compile(bool is_required, const Log& log);
 
   std::string tokenizer_problem;  // why there is none, for need_tokenizer()
 
