@@ -34,8 +34,7 @@ Components joined(const Components& first, const Components& second) {
   return out;
 }
 
-Components reordered(const Components& plane, const std::vector<int>& columns) {
-  const mx::array order(columns.data(), {static_cast<int>(columns.size())});
+Components reordered(const Components& plane, const mx::array& order) {
   Components out;
   for (const mx::array& x : plane) out.push_back(mx::take(x, order, 2));
   return out;
@@ -202,11 +201,16 @@ mx::array ReferenceLayer::attend_to(const mx::array& q, const std::vector<Compon
                                   .is_latent = group_.need.content == Content::latent}));
 }
 
-// The newest `count` stored positions, in position order.
-Components ReferenceLayer::stored_columns(std::size_t plane, int count) const {
+const SlotPlaces& ReferenceLayer::places() const {
   const std::optional<ReferenceLayout>& layout = group_.reference(row_.encoded);
   GODWIT_CHECK(layout.has_value(), "a row of {} tokens without a layout", position_);
-  return read_plane(row_.tables[group_index_], layout->slots[slot_][plane], position_ - count, position_);
+  return layout->slots[slot_];
+}
+
+// The newest `count` stored positions, in position order.
+Components ReferenceLayer::stored_columns(std::size_t plane, int count) const {
+  if (bound_) return bound_->stored[plane];
+  return read_plane(row_.tables[group_index_], places()[plane], position_ - count, position_);
 }
 
 Components ReferenceLayer::visible(std::size_t plane, int own, const std::optional<RingShadow>& ring) const {
@@ -214,10 +218,17 @@ Components ReferenceLayer::visible(std::size_t plane, int own, const std::option
   const int end = position_ + own, count = ring ? ring->columns() : end;
   Components columns = tokens_of(fresh_[plane], std::max(0, own - count), own);
   if (count > own) columns = joined(stored_columns(plane, count - own), columns);
+  if (bound_) return bound_->order ? reordered(columns, *bound_->order) : columns;
   if (!ring || ring->temporal()) return columns;
-  std::vector<int> order = ring->positions();
-  for (int& position : order) position -= end - count;
-  return reordered(columns, order);
+  return reordered(columns, column_order(*ring));
+}
+
+// Among the columns that are there, in position order, the one at each place of the ring.
+mx::array ReferenceLayer::column_order(const RingShadow& ring) {
+  std::vector<int> order = ring.positions();
+  const int oldest = ring.offset() - ring.columns();
+  for (int& position : order) position -= oldest;
+  return mx::array(order.data(), {static_cast<int>(order.size())});
 }
 
 void ReferenceLayer::pending(std::vector<mx::array>& into) const {

@@ -145,6 +145,17 @@ class Row {
   std::unique_ptr<Impl> impl_;
 };
 
+// How a layer of a Step of one token stands in a graph that is built once and replayed (models/compiled_step.h).
+enum class SlotKind {
+  fixed,    // over arrays that have the same shapes at the next step: a ring that is full
+  growing,  // over arrays with one column more at each step
+  outside,  // its graph depends on more than that: it is called at each step
+};
+struct StepSlot {
+  SlotKind kind = SlotKind::outside;
+  std::string key = {};  // of two Steps with equal keys one's graph serves the other
+};
+
 // Tokens [begin, end) of a span, counted from its first, that see each other: an image.
 struct Together {
   int begin, end;
@@ -166,9 +177,11 @@ class Step {
 
   NumericMode mode() const;
   int token_count() const;
-  // Position of each row's first token of this Step, in plan order. RoPE reads these and nothing else.
+  // Position of each row's first token of this Step, in plan order. What a graph computes from positions it computes
+  // from offset(), so that it serves other positions too. Error{unsupported} while a graph is recorded.
   std::span<const int> row_offsets() const;
   std::span<const int> row_tokens() const;
+  mx::array offset(int row) const;  // i32, no axes
   LayerState& layer(int index);
   // `native` mode: where the keys and values or the memories of each layer lie, until the Step ends.
   ops::StepLayers native_layers();
@@ -178,6 +191,17 @@ class Step {
   // Broken promises (a layer that stored nothing, buffers not evaluated) are Error{internal} and change
   // nothing.
   void publish();
+
+  // Recording, for Steps of one token of one row. A layer's slot_inputs() are what it computes over beside the token;
+  // bind() puts others in their place, before the forward; what the forward left is pending(layer), and accept() hands
+  // arrays over as if the forward had left them. Layers that are not `outside`.
+  StepSlot slot(int layer) const;
+  std::vector<mx::array> slot_inputs(int layer) const;
+  void bind(int layer, const std::vector<mx::array>& inputs);
+  void bind_offset(const mx::array& offset);
+  void stand_in(int layer, LayerState& other);  // layer() gives `other` from now on
+  std::vector<mx::array> pending(int layer) const;
+  void accept(int layer, const std::vector<mx::array>& outputs);
 
   struct Impl;
   // Ends the step; its memory goes back to the store, whose next one needs none of its own then.

@@ -154,13 +154,23 @@ Step::~Step() = default;
 
 NumericMode Step::mode() const { return impl_->choices.signature.mode; }
 int Step::token_count() const { return impl_->token_count; }
-std::span<const int> Step::row_offsets() const { return impl_->offsets; }
+std::span<const int> Step::row_offsets() const {
+  if (impl_->bound_offset)
+    fail(ErrorCode::unsupported, "state", "a graph that is recorded for every position reads one as a number");
+  return impl_->offsets;
+}
 std::span<const int> Step::row_tokens() const { return impl_->tokens; }
+
+mx::array Step::offset(int row) const {
+  return impl_->bound_offset ? *impl_->bound_offset : mx::array(impl_->offsets.at(static_cast<std::size_t>(row)));
+}
 
 LayerState& Step::layer(int index) {
   GODWIT_CHECK(!impl_->rows.empty(), "a published Step");
   GODWIT_CHECK(index >= 0 && index < static_cast<int>(impl_->layers.size()), "layer {}", index);
-  return *impl_->layers[static_cast<std::size_t>(index)];
+  const auto at = static_cast<std::size_t>(index);
+  if (!impl_->stand_ins.empty() && impl_->stand_ins[at] != nullptr) return *impl_->stand_ins[at];
+  return *impl_->layers[at];
 }
 
 ops::StepLayers Step::native_layers() {
@@ -175,5 +185,29 @@ std::vector<mx::array> Step::pending() const {
 }
 
 void Step::publish() { impl_->publish(); }
+
+StepSlot Step::slot(int layer) const { return impl_->layers.at(static_cast<std::size_t>(layer))->slot(); }
+std::vector<mx::array> Step::slot_inputs(int layer) const {
+  return impl_->layers.at(static_cast<std::size_t>(layer))->slot_inputs();
+}
+void Step::bind(int layer, const std::vector<mx::array>& inputs) {
+  impl_->layers.at(static_cast<std::size_t>(layer))->bind(inputs);
+}
+void Step::bind_offset(const mx::array& offset) {
+  GODWIT_CHECK(impl_->token_count == 1, "a Step of {} tokens cannot be recorded", impl_->token_count);
+  impl_->bound_offset = offset;
+}
+void Step::stand_in(int layer, LayerState& other) {
+  impl_->stand_ins.resize(impl_->layers.size());
+  impl_->stand_ins.at(static_cast<std::size_t>(layer)) = &other;
+}
+std::vector<mx::array> Step::pending(int layer) const {
+  std::vector<mx::array> arrays;
+  impl_->layers.at(static_cast<std::size_t>(layer))->pending(arrays);
+  return arrays;
+}
+void Step::accept(int layer, const std::vector<mx::array>& outputs) {
+  impl_->layers.at(static_cast<std::size_t>(layer))->accept(outputs);
+}
 
 }  // namespace godwit::cache

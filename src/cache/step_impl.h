@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -39,6 +40,8 @@ struct Step::Impl {
   std::vector<ops::KvLayer> kv;
   std::vector<ops::DeltaLayer> delta;
   std::vector<std::unique_ptr<StepLayer>> layers;
+  std::optional<mx::array> bound_offset;
+  std::vector<LayerState*> stand_ins;  // by layer, once there is one
 
  private:
   bool is_kept(const LayerPlace& place) const;

@@ -21,6 +21,9 @@ mx::array StepLayer::attend_block(const mx::array&, const mx::array&, const mx::
 std::vector<mx::array> StepLayer::extend(const std::vector<mx::array>&) { refuse("hand out its planes"); }
 void StepLayer::write(const mx::array&, const mx::array&) { refuse("be written"); }
 mx::array StepLayer::recur(const RecurrentInputs&) { refuse("recur"); }
+std::vector<mx::array> StepLayer::slot_inputs() const { refuse("hand out what it computes over"); }
+void StepLayer::bind(const std::vector<mx::array>&) { refuse("compute over other arrays"); }
+void StepLayer::accept(const std::vector<mx::array>&) { refuse("take what another forward left"); }
 int StepLayer::native_layer() const { refuse("serve a native primitive"); }
 
 void check_packed(const mx::array& x, int tokens, int heads, int dim, const char* name) {

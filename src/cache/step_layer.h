@@ -20,6 +20,11 @@ class StepLayer : public LayerState {
   virtual bool stored() const = 0;  // this Step's span was handed over
   // Adds the arrays that must be evaluated before publish().
   virtual void pending(std::vector<mx::array>& into) const = 0;
+  // See Step.
+  virtual StepSlot slot() const { return {}; }
+  virtual std::vector<mx::array> slot_inputs() const;
+  virtual void bind(const std::vector<mx::array>& inputs);
+  virtual void accept(const std::vector<mx::array>& outputs);
   // Moves what this Step prepared into the row. Cannot fail.
   virtual void publish() noexcept = 0;
   // The Step ends without having been published.

@@ -24,6 +24,9 @@ std::optional<mx::array> WeightScope::dense_if_present(std::string_view leaf, co
   return store_->dense_if_present(join(path_, leaf), shape);
 }
 Weight WeightScope::matrix(int rows, int columns) const { return store_->matrix(path_, rows, columns); }
+std::shared_ptr<const Weight> WeightScope::exchangeable_matrix(int rows, int columns) const {
+  return store_->exchangeable_matrix(path_, rows, columns);
+}
 Weight WeightScope::experts(const ExpertNames& names, int experts, int rows, int columns) const {
   return store_->experts(path_, names, experts, rows, columns);
 }

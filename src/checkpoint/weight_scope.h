@@ -52,6 +52,8 @@ class WeightScope {
 
   // The matrix path.weight (with path.scales, path.biases when quantized) of logical shape [rows, columns].
   Weight matrix(int rows, int columns) const;
+  // The same, listed by WeightStore::exchangeable() as long as the layer that asked for it is there.
+  std::shared_ptr<const Weight> exchangeable_matrix(int rows, int columns) const;
   // The matrices of a group of experts, each [rows, columns], as one weight. Every tensor that they lie in
   // counts as used. Forms other than the stacked one are copied once, a matrix at a time. Error{corrupt_file}
   // when the experts differ in their format; Error{unsupported} in native mode for one whose axes are swapped.

@@ -162,6 +162,19 @@ Weight WeightStore::matrix(std::string_view path, int rows, int columns) {
   return planes(path, fmt::format("{}.weight", path), {rows, columns});
 }
 
+std::shared_ptr<const Weight> WeightStore::exchangeable_matrix(std::string_view path, int rows, int columns) {
+  auto weight = std::make_shared<Weight>(matrix(path, rows, columns));
+  exchangeable_.emplace_back(path, weight);
+  return weight;
+}
+
+std::vector<WeightStore::Exchangeable> WeightStore::exchangeable() const {
+  std::vector<Exchangeable> held;
+  for (const auto& [path, weight] : exchangeable_)
+    if (auto there = weight.lock()) held.push_back({path, std::move(there)});
+  return held;
+}
+
 // Writers of GGUF files drop an axis of one row.
 void WeightStore::restore_single_row(TensorEntry& entry, const mx::Shape& shape) {
   if (shape.size() == 2 && shape[0] == 1 && entry.shape == mx::Shape{shape[1]}) entry.shape = shape;

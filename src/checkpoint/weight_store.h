@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/mx.h"
@@ -77,6 +78,15 @@ class WeightStore {
   Weight experts(std::string_view scope, const ExpertNames& names, int experts, int rows, int columns);
   std::vector<float> values(std::string_view path, int rows, int columns);
 
+  // The matrices that a linear layer reads at each call, by path: what an adapter may put others in the place of, of the
+  // same kind and shape.
+  struct Exchangeable {
+    std::string path;
+    std::shared_ptr<Weight> weight;
+  };
+  std::vector<Exchangeable> exchangeable() const;
+  std::shared_ptr<const Weight> exchangeable_matrix(std::string_view path, int rows, int columns);
+
   // The tensor as it is, whatever its shape (rope factors, kernels of convolutions). Throws Error{not_found}.
   mx::array raw(std::string_view name);
   // Marks a tensor as used without reading it.
@@ -128,6 +138,7 @@ class WeightStore {
 
   std::map<std::string, Slot, std::less<>> tensors_;
   std::set<std::string> missing_;
+  std::vector<std::pair<std::string, std::weak_ptr<Weight>>> exchangeable_;
   QuantizationMap quantization_;
   std::string origin_;
   bool norms_include_one_;

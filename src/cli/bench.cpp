@@ -88,6 +88,8 @@ Measured measure(const BenchFlags& flags, CommandContext& context, InterruptGuar
     prefill.push_back(speed.prefill);
     decode.push_back(speed.decode);
   }
+  Json compiled;
+  engine.run([&](const models::ModelBundle& opened) { compiled = compiled_of(opened); });
   return {machine_of(model),
           {{"math", name_of(model.mode)},
            {"activations", activations_of(model)},
@@ -103,6 +105,7 @@ Measured measure(const BenchFlags& flags, CommandContext& context, InterruptGuar
            {"planned_steps", planned_steps},
            {"prefill_tok_s", median(prefill)},
            {"decode_tok_s", median(decode)},
+           {"compiled", compiled},
            {"peak_bytes", peak_bytes()}}};
 }
 

@@ -31,6 +31,12 @@ void apply_math_flags(const std::string& math, std::optional<int> threads, const
   }
 }
 
+models::Compile compile_mode(const std::string& said) {
+  if (said == "off") return models::Compile::off;
+  if (said == "on") return models::Compile::on;
+  return said == "required" ? models::Compile::required : models::Compile::automatic;
+}
+
 // Nothing where it is off or there is no home for it.
 std::optional<std::filesystem::path> packed_folder(const std::optional<std::string>& flag, const Environment& environment) {
   if (flag && flag->empty()) fail(ErrorCode::invalid_argument, "cli", "--packed-cache needs a folder or off");
@@ -81,6 +87,10 @@ void ModelFlags::add_to(CLI::App& verb, bool with_chat) {
       ->option_text("TEXT=auto");
   verb.add_option("--packed-cache", packed_cache,
                   "Folder that keeps the packed weights of native arithmetic, or off (default: in the user's cache folder)");
+  verb.add_option("--compile", compile,
+                  "Record the graph of one token once and replay it: auto (on a GPU), on, off, or required; reference arithmetic")
+      ->check(CLI::IsMember({"auto", "on", "off", "required"}))
+      ->capture_default_str();
   verb.add_option("--ctx", context_length, "Most tokens of a prompt and its answer")->check(at_least(1));
   if (with_chat)
     verb.add_option("--chat-template", chat_template, "Use this Jinja file instead of the model's own");
@@ -97,6 +107,7 @@ models::ModelOptions ModelFlags::options(const CommandContext& context) const {
   if (plan == "off") options.plan = models::PlanUse::off;
   if (plan == "required") options.plan = models::PlanUse::required;
   options.packed_folder = packed_folder(packed_cache, context.environment);
+  options.compile = compile_mode(compile);
   options.context_length = context_length;
   if (!chat_template.empty()) options.chat_template = chat_template;
   const hub::ResolvedModel found = hub::resolve_model(model, context.environment);
@@ -119,6 +130,13 @@ std::string specialization_of(const models::ModelBundle& model) {
 Json activations_of(const models::ModelBundle& model) {
   const auto form = model.activations();
   return form ? Json(models::name_of(*form)) : Json(nullptr);
+}
+
+Json compiled_of(const models::ModelBundle& model) {
+  if (!model.compiled) return nullptr;
+  const models::CompiledCounts& counts = model.compiled->counts();
+  return {{"steps", counts.steps}, {"traces", counts.traces}, {"failures", counts.failures},
+          {"nodes", counts.nodes}, {"calls", counts.calls}};
 }
 
 std::string name_of(const cache::KvPolicy& kv) {

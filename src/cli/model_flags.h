@@ -30,12 +30,13 @@ struct ModelFlags {
   std::optional<std::string> activations;       // int8 or f32
   std::optional<std::string> quantize_on_load;  // q8 or q4
   std::string plan = "auto";
+  std::string compile = "auto";
   std::optional<int> context_length;
   std::optional<int> threads;
   std::string chat_template;
   std::optional<std::string> packed_cache;  // a folder, or off
 
-  // -m, --math, --threads, --activations, --kv, --kv-start, --quantize-on-load, --plan, --packed-cache, --ctx;
+  // -m, --math, --threads, --activations, --kv, --kv-start, --quantize-on-load, --plan, --packed-cache, --compile, --ctx;
   // `with_chat` adds --chat-template. The object must outlive the parse.
   void add_to(CLI::App& verb, bool with_chat);
   // Finds the model, reads GODWIT_CPU_LEVEL and checks the rest. Throws Error: {invalid_argument} for an unknown level,
@@ -50,6 +51,8 @@ std::string arithmetic_of(const models::ModelBundle& model);
 std::string specialization_of(const models::ModelBundle& model);
 // "int8", "f32"; null in `reference`.
 Json activations_of(const models::ModelBundle& model);
+// What compiled steps served so far; null without them. On the engine thread.
+Json compiled_of(const models::ModelBundle& model);
 // "affine:4:64", "affine:4:64 from token 100".
 std::string name_of(const cache::KvPolicy& kv);
 

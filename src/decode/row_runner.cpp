@@ -25,6 +25,15 @@ void RowRunner::run(std::span<const int> tokens, Outputs&& outputs) {
   ++counts_.steps;
 }
 
+template <typename Outputs>
+void RowRunner::run_to_logits(std::span<const int> tokens, Outputs&& outputs) {
+  if (tokens.size() == 1 && bundle_.compiled && bundle_.compiled->run(store_, row_, tokens[0], outputs)) {
+    ++counts_.steps;
+    return;
+  }
+  run(tokens, [&](const mx::array& hidden) { return outputs(bundle_.graph->logits(hidden)); });
+}
+
 template <typename Use>
 void RowRunner::run_native(std::span<const int> tokens, ops::StepOutput wanted, Use&& use) {
   const std::int64_t planned = bundle_.executor->counts().planned;
@@ -67,8 +76,8 @@ void RowRunner::store(std::span<const int> tokens) {
 std::vector<float> RowRunner::logits(std::span<const int> tokens) {
   if (is_native()) return native_logits(tokens);
   std::optional<mx::array> rows;
-  run(tokens, [&](const mx::array& hidden) {
-    rows = mx::contiguous(mx::astype(bundle_.graph->logits(hidden), mx::float32));
+  run_to_logits(tokens, [&](const mx::array& logits) {
+    rows = mx::contiguous(mx::astype(logits, mx::float32));
     return std::vector<mx::array>{*rows};
   });
   return {rows->data<float>(), rows->data<float>() + rows->size()};
@@ -77,8 +86,8 @@ std::vector<float> RowRunner::logits(std::span<const int> tokens) {
 int RowRunner::greedy(int token) {
   if (is_native()) return native_greedy(token);
   std::optional<OracleGreedy> choice;
-  run({&token, 1}, [&](const mx::array& hidden) {
-    choice = oracle_greedy(bundle_.graph->logits(hidden));
+  run_to_logits({&token, 1}, [&](const mx::array& logits) {
+    choice = oracle_greedy(logits);
     return std::vector<mx::array>{choice->token, choice->normaliser};
   });
   const float normaliser = choice->normaliser.item<float>();

@@ -47,6 +47,9 @@ class RowRunner {
   bool is_native() const { return bundle_.mode == NumericMode::native; }
   template <typename Outputs>
   void run(std::span<const int> tokens, Outputs&& outputs);
+  // The same over the logits [tokens, vocabulary]: one token by the recorded graph, where the bundle has one.
+  template <typename Outputs>
+  void run_to_logits(std::span<const int> tokens, Outputs&& outputs);
   // One native step: `use` is given the values that were wanted.
   template <typename Use>
   void run_native(std::span<const int> tokens, ops::StepOutput wanted, Use&& use);

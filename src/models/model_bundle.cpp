@@ -33,6 +33,10 @@ void check_options(const ModelOptions& options) {
     fail(ErrorCode::invalid_argument, "models",
          "{}: activations in {} are a choice of native arithmetic; in reference they have the model's dtype", options.id,
          name_of(*options.activations));
+  const bool is_native = options.mode == NumericMode::native || options.quantize_on_load || options.activations;
+  if (is_native && (options.compile == Compile::on || options.compile == Compile::required))
+    fail(ErrorCode::invalid_argument, "models", "{}: compiled steps replay graphs of reference arithmetic; native has none",
+         options.id);
 }
 
 int limited_context(const ModelOptions& options, const checkpoint::Config& config, const Log& log) {
@@ -70,6 +74,10 @@ class GraphLoader {
     const std::optional<NumericMode> asked = bundle_.options.mode;
     if (asked == NumericMode::reference) return load_reference();
     const bool is_chosen = asked || bundle_.options.quantize_on_load || bundle_.options.activations;
+    if (!is_chosen && bundle_.options.compile == Compile::required) {
+      log_.info("math: reference, because a compiled step is required");
+      return load_reference();
+    }
     if (!is_chosen && !opening_.profile.profile->native) {
       if (needs_plan())
         refuse_plan(fmt::format("plans are of native arithmetic, of which the profile {} promises nothing",
@@ -152,6 +160,16 @@ class GraphLoader {
            bundle_.config.origin);
     bundle_.store = bundle_.make_store(bundle_.options.kv);
     if (packed) packed->save();
+    compile(*weights);
+  }
+
+  void compile(const checkpoint::WeightStore& weights) const {
+    const Compile asked = bundle_.options.compile;
+    if (bundle_.mode == NumericMode::native) return;
+    const bool is_on = asked == Compile::automatic ? mx::default_device() == mx::Device::gpu : asked != Compile::off;
+    bundle_.exchangeable = weights.exchangeable();
+    if (is_on) bundle_.compile(asked == Compile::required, log_);
+    log_.info("compiled step: {}", is_on ? "on" : asked == Compile::off ? "off" : "off, as it gains nothing on CPU");
   }
 
   std::unique_ptr<checkpoint::PackedCache> packed_cache() const {
@@ -238,6 +256,11 @@ std::unique_ptr<ModelBundle> ModelBundle::open(const ModelOptions& options, cons
            bundle->profile.config.shown());
   log.info("kv: {}", bundle->store->signature().to_string());
   return bundle;
+}
+
+void ModelBundle::compile(bool is_required, const Log& log) {
+  GODWIT_CHECK(mode == NumericMode::reference, "a compiled step in native arithmetic");
+  compiled = std::make_unique<CompiledStep>(*graph, exchangeable, is_required, log);
 }
 
 std::optional<kernels::ActivationForm> ModelBundle::activations() const {

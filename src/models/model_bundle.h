@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "cache/state.h"
 #include "checkpoint/config.h"
+#include "models/compiled_step.h"
 #include "models/decode_plan.h"
 #include "models/model.h"
 #include "models/model_options.h"
@@ -47,6 +48,8 @@ class ModelBundle {
   std::unique_ptr<Model> graph;
   std::unique_ptr<const DecodePlan> plan;  // of the graph; absent: `reference`, --plan off, or see plan_problem
   std::string plan_problem;                // why there is none though one was looked for
+  CompiledStep::Weights exchangeable;               // `reference`: the matrices of the graph's linear layers
+  std::unique_ptr<CompiledStep> compiled;           // null: each step runs the graph
   std::unique_ptr<cache::StateStore> store;         // of options.kv
   std::optional<text::Tokenizer> tokenizer;         // absent: only token prompts can be served
   std::optional<text::ChatTemplate> chat_template;  // absent: chat routes are an error that says so
@@ -54,6 +57,9 @@ class ModelBundle {
   // Tokens of prompt and answer together; INT_MAX where nothing states a limit.
   int context_length = 0;
   int vocabulary = 0;  // width of the logits
+
+  // Makes `compiled`. `reference` only.
+  void compile(bool is_required, const Log& log);
 
   std::string tokenizer_problem;  // why there is none, for need_tokenizer()
 

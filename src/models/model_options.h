@@ -27,6 +27,14 @@ enum class PlanUse {
   required,  // without one the model is not opened
 };
 
+// Whether steps of one token replay a graph that was recorded once (models/compiled_step.h); `reference` only.
+enum class Compile {
+  automatic,  // on a GPU
+  off,
+  on,        // what cannot be recorded is run as ever
+  required,  // what cannot be recorded is an error
+};
+
 struct ModelOptions {
   std::filesystem::path path;  // a folder with config.json, or a .gguf file: resolved already
   std::string id;              // the name shown to clients
@@ -42,6 +50,7 @@ struct ModelOptions {
   PlanUse plan = PlanUse::automatic;  // native only
   // Packed weights of native mode are kept here from start to start (checkpoint/packed_cache.h). Absent: nowhere.
   std::optional<std::filesystem::path> packed_folder;
+  Compile compile = Compile::automatic;
   std::optional<int> context_length;                   // --ctx: lowers the model's own limit
   std::optional<std::filesystem::path> chat_template;  // --chat-template
   bool with_text = true;  // false: token ids alone; no tokenizer and no template are read, no end ids of theirs known

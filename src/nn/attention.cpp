@@ -69,8 +69,7 @@ mx::array Attention::grown(const mx::array& q, const cache::Step& step) const {
   const auto [beta, length] = *options_.position_gain;
   std::vector<mx::array> rows;
   for (std::size_t row = 0; row < step.row_tokens().size(); ++row) {
-    const int begin = step.row_offsets()[row];
-    const mx::array positions = mx::arange(begin, begin + step.row_tokens()[row], mx::int32);
+    const mx::array positions = step.offset(static_cast<int>(row)) + mx::arange(step.row_tokens()[row], mx::int32);
     const mx::array laps = mx::floor(positions / mx::array(length, mx::int32));
     rows.push_back(mx::array(1.0f) + mx::array(static_cast<float>(beta)) * mx::log(mx::array(1.0f) + laps));
   }

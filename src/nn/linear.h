@@ -12,10 +12,12 @@ namespace godwit::nn {
 
 class Linear {
  public:
-  // Reads scope.weight as [outputs, inputs] and, if asked for, scope.bias [outputs].
+  // Reads scope.weight, which can be exchanged later (WeightStore::exchangeable), as [outputs, inputs] and, if asked for, scope.bias [outputs].
   Linear(const checkpoint::WeightScope& scope, int inputs, int outputs, bool bias = false);
   // The tied head: a matrix that something else owns already.
-  explicit Linear(checkpoint::Weight weight) : weight_(std::move(weight)) { take_native(); }
+  explicit Linear(checkpoint::Weight weight) : weight_(std::make_shared<checkpoint::Weight>(std::move(weight))) {
+    take_native();
+  }
 
   // x [.., inputs] -> [.., outputs]. A dense layer with bias is one addmm, a quantized one adds the bias
   // after the product: the two round differently, so neither is written as the other.
@@ -28,7 +30,7 @@ class Linear {
  private:
   void take_native();
 
-  checkpoint::Weight weight_;
+  std::shared_ptr<const checkpoint::Weight> weight_;
   std::optional<mx::array> bias_;
   std::shared_ptr<const ops::PackedLinear> native_;
 };

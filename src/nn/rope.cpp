@@ -97,23 +97,39 @@ mx::array Rope::scaled(const mx::array& x) const {
   return mx::concatenate({parts[0] * scalar_like(input_scale_, x), parts[1]}, -1);
 }
 
-mx::array Rope::rotate(const mx::array& x, int offset) const {
-  const std::optional<float> base = periods_ ? std::nullopt : std::optional(base_at(offset + x.shape(2)));
-  return mx::fast::rope(scaled(x), dims_, traditional_, base, position_scale_, offset, periods_);
+mx::array Rope::rotate(const mx::array& x, const Begin& begin) const {
+  const std::optional<float> base = periods_ ? std::nullopt : std::optional(begin.base);
+  return mx::fast::rope(scaled(x), dims_, traditional_, base, position_scale_, begin.offset, periods_);
 }
 
-mx::array Rope::operator()(const mx::array& x, std::span<const int> offsets,
-                           std::span<const int> tokens) const {
+mx::array Rope::operator()(const mx::array& x, std::span<const int> offsets, std::span<const int> tokens) const {
   GODWIT_CHECK(offsets.size() == tokens.size() && !tokens.empty(), "{} rows, {} spans", offsets.size(),
                tokens.size());
+  std::vector<Begin> begins;
+  for (std::size_t row = 0; row < tokens.size(); ++row)
+    begins.push_back({mx::array(offsets[row]), base_at(offsets[row] + tokens[row])});
+  return rotated(x, begins, tokens);
+}
+
+mx::array Rope::operator()(const mx::array& x, const cache::Step& step) const {
+  const std::span<const int> tokens = step.row_tokens();
+  std::vector<Begin> begins;
+  for (std::size_t row = 0; row < tokens.size(); ++row) {
+    const int total = dynamic_factor_ ? step.row_offsets()[row] + tokens[row] : 0;
+    begins.push_back({step.offset(static_cast<int>(row)), base_at(total)});
+  }
+  return rotated(x, begins, tokens);
+}
+
+mx::array Rope::rotated(const mx::array& x, const std::vector<Begin>& begins, std::span<const int> tokens) const {
   const mx::array heads = mx::expand_dims(mx::swapaxes(x, 0, 1), 0);  // [1, heads, tokens, head_dim]
   const auto packed = [](const mx::array& rotated) { return mx::swapaxes(mx::squeeze(rotated, 0), 0, 1); };
-  if (tokens.size() == 1) return packed(rotate(heads, offsets[0]));
+  if (tokens.size() == 1) return packed(rotate(heads, begins[0]));
   mx::Shape ends;
   for (std::size_t row = 0; row + 1 < tokens.size(); ++row)
     ends.push_back((ends.empty() ? 0 : ends.back()) + tokens[row]);
   std::vector<mx::array> rows = mx::split(heads, ends, 2);
-  for (std::size_t row = 0; row < rows.size(); ++row) rows[row] = rotate(rows[row], offsets[row]);
+  for (std::size_t row = 0; row < rows.size(); ++row) rows[row] = rotate(rows[row], begins[row]);
   return packed(mx::concatenate(std::move(rows), 2));
 }
 

@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "base/mx.h"
 #include "cache/state.h"
@@ -34,9 +35,8 @@ class Rope {
 
   // x [tokens, heads, head_dim]: row r holds tokens[r] of them, at positions offsets[r], offsets[r] + 1, ...
   mx::array operator()(const mx::array& x, std::span<const int> offsets, std::span<const int> tokens) const;
-  mx::array operator()(const mx::array& x, const cache::Step& step) const {
-    return (*this)(x, step.row_offsets(), step.row_tokens());
-  }
+  // The same with the positions of the step, which no graph keeps as numbers unless the base follows the length.
+  mx::array operator()(const mx::array& x, const cache::Step& step) const;
 
   // The rotation of native primitives. Error{unsupported} naming what they do not turn: pairs of neighbours,
   // a base that follows the length, a factor on the rotated part.
@@ -46,8 +46,14 @@ class Rope {
   const std::optional<mx::array>& periods() const { return periods_; }
 
  private:
+  struct Begin {
+    mx::array offset;  // i32, no axes
+    float base;
+  };
+  // x packed; where each row begins.
+  mx::array rotated(const mx::array& x, const std::vector<Begin>& begins, std::span<const int> tokens) const;
   // [1, heads, tokens, head_dim] of one row
-  mx::array rotate(const mx::array& x, int offset) const;
+  mx::array rotate(const mx::array& x, const Begin& begin) const;
   float base_at(int total) const;
   mx::array scaled(const mx::array& x) const;
 

@@ -1,6 +1,7 @@
 #include "oracle/golden_run.h"
 
 #include <iostream>
+#include <optional>
 #include <utility>
 
 #include "base/mx_ops.h"
@@ -33,6 +34,9 @@ std::unique_ptr<models::ModelBundle> open_reference(const std::filesystem::path&
 }
 
 mx::array forward(const models::ModelBundle& model, cache::Row& row, std::span<const int> tokens) {
+  std::optional<mx::array> replayed;
+  const auto wanted = [&](const mx::array& logits) { return std::vector{replayed.emplace(mx::contiguous(logits))}; };
+  if (model.compiled && tokens.size() == 1 && model.compiled->run(*model.store, row, tokens[0], wanted)) return *replayed;
   const cache::RowSpan span{&row, static_cast<int>(tokens.size())};
   cache::Step step = model.store->plan({&span, 1});
   const mx::array ids(tokens.data(), {static_cast<int>(tokens.size())}, mx::int32);

@@ -18,7 +18,8 @@ namespace godwit::oracle {
 std::unique_ptr<models::ModelBundle> open_reference(const std::filesystem::path& model,
                                                     const cache::KvPolicy& kv = {});
 
-// One forward over the next tokens of `row`: [tokens, vocabulary], evaluated and contiguous.
+// One forward over the next tokens of `row`, a single token by the recorded graph where the model has one:
+// [tokens, vocabulary], evaluated and contiguous.
 mx::array forward(const models::ModelBundle& model, cache::Row& row, std::span<const int> tokens);
 
 // The logits of successive forwards over a fresh row, one under the other: [sum of spans, vocabulary].
