@@ -93,8 +93,9 @@ class GraphLoader {
       if (is_chosen || error.code() != ErrorCode::unsupported) throw;
       if (needs_plan()) refuse_plan(fmt::format("native arithmetic cannot serve this model: {}", error.what()));
       log_.info("math: reference, because native cannot serve this model: {}", error.what());
-      load_reference();
+      return load_reference();
     }
+    make_plan();
   }
 
  private:
@@ -105,7 +106,6 @@ class GraphLoader {
         bundle_.options.activations.value_or(kernels::ActivationForm::int8));
     bundle_.executor = std::make_unique<ops::Executor>(*bundle_.runtime);
     load_graph();
-    make_plan();
   }
 
   bool needs_plan() const { return bundle_.options.plan == PlanUse::required; }

@@ -6,8 +6,10 @@
 #include <iostream>
 
 #include "base/error.h"
+#include "base/mx_ops.h"
 #include "cache/prefix_cache.h"
 #include "decode/engine.h"
+#include "models/catalogue.h"
 #include "one_answer/forward.h"
 #include "one_answer/tiny_affine.h"
 #include "one_answer/tiny_gguf.h"
@@ -247,6 +249,52 @@ TEST(PlanKeys, AModelWhoseRowsTurnAtTheirFirstTokenHasAPlan) {
   EXPECT_EQ(plain->plan, nullptr);
   EXPECT_EQ(plain->specialization(), plain->profile.profile->execution.specialization);
   EXPECT_TRUE(same_bits(life_of(*model, *model->store), life_of(*plain, *plain->store)));
+}
+
+// A graph with a node of MLX's behind the trunk of a llama.
+class Mixed final : public models::Model {
+ public:
+  explicit Mixed(std::unique_ptr<models::Model> llama) : llama_(std::move(llama)) {}
+  cache::StateNeeds state_needs() const override { return llama_->state_needs(); }
+  mx::array hidden(const mx::array& tokens, cache::Step& step) const override {
+    return mx::negative(llama_->hidden(tokens, step));
+  }
+  mx::array logits(const mx::array& hidden) const override { return llama_->logits(hidden); }
+
+ private:
+  std::unique_ptr<models::Model> llama_;
+};
+
+std::unique_ptr<models::Model> make_mixed(const checkpoint::WeightScope& root, const checkpoint::Config& config) {
+  const models::Registry builtin = models::Registry::builtin();
+  return std::make_unique<Mixed>(std::ranges::find(builtin.families(), "llama", &models::Family::id)->make(root, config));
+}
+
+TEST(RequiredPlan, NamesTheNodeThatKeepsAGraphFromBeingRecorded) {
+  const Folder folder;
+  write_model(folder / "model.gguf", /*slides=*/false);
+  std::vector<models::Family> families = models::Registry::builtin().families();
+  std::ranges::find(families, "llama", &models::Family::id)->make = make_mixed;
+  models::ModelOptions options;
+  options.path = folder / "model.gguf";
+  options.mode.reset();
+  options.catalogue = std::make_shared<const models::Catalogue>(models::Catalogue::of(models::Registry(families)));
+  const auto model = models::ModelBundle::open(options, Log());
+  EXPECT_EQ(model->mode, NumericMode::native);
+  EXPECT_EQ(model->plan, nullptr);
+  EXPECT_NE(model->plan_problem.find("Negative"), std::string::npos) << model->plan_problem;
+  EXPECT_EQ(model->specialization(), models::Specialization::generic);
+  options.plan = PlanUse::required;
+  try {
+    models::ModelBundle::open(options, Log());
+    ADD_FAILURE() << "opened";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::unsupported);
+    const std::string message = error.what();
+    EXPECT_NE(message.find("a plan is required"), std::string::npos) << message;
+    EXPECT_NE(message.find("Negative"), std::string::npos) << message;
+    EXPECT_EQ(message.find("cannot serve"), std::string::npos) << message;
+  }
 }
 
 }  // namespace
