@@ -30,7 +30,7 @@ mx::array CallRecorder::note_attend(Kind kind, std::vector<mx::array> operands, 
   if (spec.sinks) operands.push_back(*spec.sinks);
   spec.sinks.reset();
   call.spec = std::move(spec);
-  return note(std::move(call), std::move(operands), {q.shape(0), q.shape(1), need_.value_dim}, q.dtype());
+  return note(std::move(call), std::move(operands), {q.shape(0), q.shape(1), need_.output_dim()}, q.dtype());
 }
 
 mx::array CallRecorder::attend(const mx::array& q, const mx::array& k, const mx::array& v,
@@ -54,7 +54,7 @@ mx::array CallRecorder::attend_block(const mx::array&, const mx::array&, const m
 }
 std::vector<mx::array> CallRecorder::extend(const std::vector<mx::array>&) { refuse("hand out a layer's planes"); }
 void CallRecorder::write(const mx::array&, const mx::array&) { refuse("write a cross layer"); }
-std::shared_ptr<ops::KvLayer> CallRecorder::native() { refuse("hold native primitives"); }
+int CallRecorder::native_layer() const { refuse("hold native primitives"); }
 
 mx::array make_call(const LayerCall& call, cache::Step& step, const std::vector<mx::array>& operands) {
   cache::LayerState& state = step.layer(call.layer);

@@ -28,7 +28,7 @@ class CallRecorder final : public cache::LayerState {
                          const cache::AttendSpec& spec) override;
   std::vector<mx::array> extend(const std::vector<mx::array>& planes) override;
   void write(const mx::array& k, const mx::array& v) override;
-  std::shared_ptr<ops::KvLayer> native() override;
+  int native_layer() const override;
 
  private:
   mx::array note_attend(LayerCall::Kind kind, std::vector<mx::array> operands, cache::AttendSpec spec);
