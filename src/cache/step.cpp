@@ -91,6 +91,8 @@ void Step::Impl::end() noexcept {
     row.in_step = false;
   }
   rows.clear();
+  bound_offset.reset();
+  stand_ins.clear();
 }
 
 // Writes what every layer of the group has stored behind the row's tokens, where nobody looks yet.

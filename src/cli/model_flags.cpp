@@ -90,7 +90,7 @@ void ModelFlags::add_to(CLI::App& verb, bool with_chat) {
   verb.add_option("--compile", compile,
                   "Record the graph of one token once and replay it: auto (on a GPU), on, off, or required; reference arithmetic")
       ->check(CLI::IsMember({"auto", "on", "off", "required"}))
-      ->capture_default_str();
+      ->option_text("TEXT=auto");
   verb.add_option("--ctx", context_length, "Most tokens of a prompt and its answer")->check(at_least(1));
   if (with_chat)
     verb.add_option("--chat-template", chat_template, "Use this Jinja file instead of the model's own");

@@ -57,7 +57,7 @@ inline std::vector<float> through(const MixerBranch& branch, const cache::LayerN
     part.eval();
     if (runtime) {
       ops::Executor executor(*runtime);
-      const auto out = executor.run(branch(part, step, step.layer(0)));
+      const auto out = executor.run(branch(part, step, step.layer(0)), step.native_layers());
       all.insert(all.end(), out.begin(), out.end());
     } else {
       const mx::array out = mx::contiguous(branch(part, step, step.layer(0)));
