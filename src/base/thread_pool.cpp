@@ -140,7 +140,8 @@ void ThreadPool::wait_for_parts() {
 
 // False when the pool is stopping.
 bool ThreadPool::wait_for_job(std::uint32_t seen) {
-  const auto changed = [this, seen] { return job_.load() != seen; };
+  // Stopping is looked at by itself: who comes late to a job may have seen the number behind it, which is that of the end.
+  const auto changed = [this, seen] { return stopping_.load() || job_.load() != seen; };
   if (!spin_until(changed)) {
     std::unique_lock lock(mutex_);
     sleepers_++;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <fstream>
 #include <numeric>
@@ -147,6 +148,16 @@ TEST_F(CpuAllowance, reads_the_older_layout) {
   EXPECT_EQ(cpu_allowance(root_), 1);
   write("sys/fs/cgroup/cpu/x/cpu.cfs_quota_us", "-1\n");
   EXPECT_EQ(cpu_allowance(root_), cpu_allowance("/nowhere"));
+}
+
+// A worker that comes late to the last job must not take the number that stops the pool for one more job and sleep on it.
+TEST(ThreadPool, EndsRightBehindAJob) {
+  for (int round = 0; round < 2000; round++) {
+    ThreadPool pool(3);
+    std::atomic<int> ran{0};
+    pool.run(1 + round % 4, [&](int) { ran++; });
+    EXPECT_EQ(ran, 1 + round % 4);
+  }
 }
 
 }  // namespace
