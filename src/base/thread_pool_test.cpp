@@ -151,7 +151,7 @@ TEST_F(CpuAllowance, reads_the_older_layout) {
 }
 
 // A worker that comes late to the last job must not take the number that stops the pool for one more job and sleep on it.
-TEST(ThreadPool, EndsRightBehindAJob) {
+TEST(ThreadPool, ends_right_behind_a_job) {
   for (int round = 0; round < 2000; round++) {
     ThreadPool pool(3);
     std::atomic<int> ran{0};
