@@ -8,29 +8,16 @@
 
 #include "base/error.h"
 #include "base/mx_ops.h"
-#include "checkpoint/gguf.h"
 #include "models/families.h"
+#include "models/gemma_dialect.h"
 
 namespace godwit::models {
 namespace {
 
 using checkpoint::Config;
 
-// Not stored by the converter: 27B scales by its width per head, the smaller sizes by the head size.
-void add_scale(const checkpoint::GgufFile&, Json& config) {
-  const auto hidden = config["hidden_size"].get<std::int64_t>();
-  const auto heads = config["num_attention_heads"].get<std::int64_t>();
-  if (heads <= 0) return;
-  const bool is_27b = config["num_hidden_layers"] == 62;
-  config["query_pre_attn_scalar"] =
-      is_27b || !config.contains("head_dim") ? hidden / heads : config["head_dim"].get<std::int64_t>();
-}
-
-constexpr std::array<checkpoint::Spelling, 3> kNames = {{{"post_attention_norm", "post_attention_layernorm"},
-                                                         {"ffn_norm", "pre_feedforward_layernorm"},
-                                                         {"post_ffw_norm", "post_feedforward_layernorm"}}};
 constexpr std::array<checkpoint::GgufDialect, 1> kGguf = {
-    {{.architecture = "gemma3", .norms_include_one = true, .names = kNames, .complete = add_scale}}};
+    {{.architecture = "gemma3", .norms_include_one = true, .names = kGemmaGgufNames, .complete = add_gemma_scale<62>}}};
 constexpr checkpoint::Dialect kDialect = {
     .model_type = "gemma3_text",
     .defaults = R"({"hidden_size": 1152, "num_hidden_layers": 26, "intermediate_size": 6912,
