@@ -23,6 +23,7 @@
 #include "models/model_bundle.h"
 #include "serve/access.h"
 #include "serve/engine_adapter.h"
+#include "serve/model_directory.h"
 #include "serve/server.h"
 
 namespace godwit::cli {
@@ -165,7 +166,8 @@ int run_serve(ServeFlags flags, const CommandContext& context) {
   decode::Engine engine(options, log, cache);
   serve::EngineGenerator generator(engine);
   const serve::ServedModel model = serve::describe(engine, flags.aliases, now_unix());
-  server.start(model, generator);
+  serve::SingleModel models(model, generator);
+  server.start(models);
   const PortFile port_file(flags.port_file, server.port());
   print_line(fmt::format("serving {} on {} (context {}, math {}, kv {})", model.id, server.url(),
                          model.context_length, arithmetic_of(engine.model()),

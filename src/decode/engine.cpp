@@ -32,6 +32,7 @@ struct Engine::Impl {
   void serve(const std::shared_ptr<Job::Impl>& job);
   void serve(const std::unique_ptr<Task>& task);
   void run_loop(Job::Impl& job);
+  void run_choice(Job::Impl& job, const GenerationRequest& request, int choice);
 };
 
 void Engine::Impl::thread_main(const OpenBundle& open, std::promise<void> ready) {
@@ -65,14 +66,21 @@ void Engine::Impl::serve(const std::shared_ptr<Job::Impl>& job) {
 }
 
 void Engine::Impl::run_loop(Job::Impl& job) {
-  GenerationLoop loop(*bundle, job.request, job.seed, cache);
+  GenerationRequest request = job.request;
+  for (int choice = 0; choice < job.request.choices; ++choice) {
+    request.choice = job.request.choice + choice;
+    run_choice(job, request, choice);
+  }
+}
+
+void Engine::Impl::run_choice(Job::Impl& job, const GenerationRequest& request, int choice) {
+  GenerationLoop loop(*bundle, request, job.seed, cache);
   while (!loop.finished()) {
     if (mailbox.is_closed()) fail(ErrorCode::cancelled, "engine", "the engine is shutting down");
-    if (job.cancelled) {
-      job.push(loop.cancel(), loop.timings());
-    } else if (std::optional<TokenEvent> event = loop.advance()) {
-      job.push(std::move(*event), loop.timings());
-    }
+    std::optional<TokenEvent> event = job.is_cancelled(choice) ? loop.cancel() : loop.advance();
+    if (!event) continue;
+    event->choice = choice;
+    job.push(std::move(*event), loop.timings());
   }
   loop.remember();
   const Timings& t = loop.timings();

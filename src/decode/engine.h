@@ -23,19 +23,20 @@ class ModelBundle;
 
 namespace godwit::decode {
 
-// One generation in flight. The destructor cancels it. next() may throw the Error that ended the job.
+// One request in flight, with all of its choices. The destructor cancels it. next() may throw the Error that ended it.
 class Job {
  public:
   Job(Job&&) noexcept;
   Job& operator=(Job&&) noexcept;
   ~Job();
 
-  // Blocks until the next event; nullopt after the event that carried finish != none.
+  // Blocks until the next event; nullopt once every choice has had the event that carried finish != none.
   std::optional<TokenEvent> next();
   // The same with a limit, so that a connection thread can look after its peer. `timed_out` tells the two
   // apart.
   std::optional<TokenEvent> next_for(double seconds, bool& timed_out);
   void cancel();
+  void cancel(int choice);     // one choice alone; it ends with FinishReason::cancelled
   Timings timings() const;     // complete once finished
   std::uint64_t seed() const;  // the seed in use, drawn when the request had none
 

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "cache/kv_policy.h"
 #include "decode/sampling_params.h"
+#include "decode/token_filter.h"
 
 namespace godwit::decode {
 
@@ -14,9 +17,18 @@ struct GenerationRequest {
   std::vector<int> prompt;  // token ids, at least one
   int max_tokens = -1;      // -1: to the end of the context
   SamplingParams sampling;
-  int choice = 0;  // index among the n answers of one request: each has random numbers of its own
+  int choices = 1;     // answers, each with random numbers of its own: those of the indices from `choice` on
+  int choice = 0;
+  int min_tokens = 0;  // what would end the answer may not come before so many tokens
   std::vector<std::string> stop;
+  std::string stops_begin_after;      // stop strings count behind this text only (the end of reasoning); empty: at once
+  bool include_stop_text = false;     // the stop string is part of the answer
+  std::vector<int> stop_token_ids;    // end the answer as the model's end ids do
+  std::vector<int> shown_special_tokens;  // special ids whose text is part of the answer's: markers that a parser reads
   bool ignore_eos = false;
+  int priority = 0;                              // lower: sooner
+  std::optional<cache::KvPolicy> kv;             // absent: the engine's
+  std::shared_ptr<const TokenConstraint> constraint;  // null: none
   bool logprobs = false;
   int top_logprobs = 0;  // 0..20
 };
@@ -29,8 +41,9 @@ struct TokenLogprob {
 };
 
 // One sampled token. `text` is final text that became certain with it (empty while a character or a stop
-// string is pending); the last event of a job carries finish != none and whatever text was still held back.
+// string is pending); the last event of a choice carries finish != none and whatever text was still held back.
 struct TokenEvent {
+  int choice = 0;  // whose it is, counted from 0 within the request
   int id = -1;  // -1: no token in this event (only a finish)
   std::string text;
   std::optional<TokenLogprob> logprob;

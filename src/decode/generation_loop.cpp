@@ -30,6 +30,7 @@ void validate_request(const models::ModelBundle& bundle, const GenerationRequest
     fail(ErrorCode::invalid_argument, "request",
          "max_tokens is {}: at least 0 is needed, or -1 for the rest of the context", request.max_tokens);
   if (request.choice < 0) fail(ErrorCode::invalid_argument, "request", "choice is {}", request.choice);
+  if (request.choices < 1) fail(ErrorCode::invalid_argument, "request", "choices is {}", request.choices);
   if (request.top_logprobs < 0 || request.top_logprobs > 20)
     fail(ErrorCode::invalid_argument, "request", "top_logprobs is {}: it must lie in [0, 20]",
          request.top_logprobs);

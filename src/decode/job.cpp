@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -7,8 +8,10 @@ namespace godwit::decode {
 
 void Job::Impl::push(TokenEvent event, const Timings& timings) {
   const std::lock_guard lock(mutex_);
-  ended_ = event.finish != FinishReason::none;
+  if (event.finish != FinishReason::none) ++ended_choices_;
+  const int cached = timings_.cached_tokens;
   timings_ = timings;
+  if (event.choice > 0) timings_.cached_tokens = cached;  // what the first choice computed is no find of the others
   events_.push_back(std::move(event));
   news_.notify_all();
 }
@@ -16,7 +19,7 @@ void Job::Impl::push(TokenEvent event, const Timings& timings) {
 void Job::Impl::fail(std::exception_ptr error) {
   const std::lock_guard lock(mutex_);
   error_ = std::move(error);
-  ended_ = true;
+  ended_choices_ = request.choices;
   news_.notify_all();
 }
 
@@ -36,6 +39,17 @@ std::optional<TokenEvent> Job::Impl::take(std::optional<double> seconds, bool& t
   }
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
   return std::nullopt;
+}
+
+void Job::Impl::cancel(int choice) {
+  const std::lock_guard lock(mutex_);
+  cancelled_choices_.push_back(choice);
+}
+
+bool Job::Impl::is_cancelled(int choice) const {
+  if (cancelled) return true;
+  const std::lock_guard lock(mutex_);
+  return std::ranges::find(cancelled_choices_, choice) != cancelled_choices_.end();
 }
 
 Timings Job::Impl::timings() const {
@@ -64,6 +78,8 @@ std::optional<TokenEvent> Job::next() {
 std::optional<TokenEvent> Job::next_for(double seconds, bool& timed_out) {
   return impl_->take(seconds, timed_out);
 }
+
+void Job::cancel(int choice) { impl_->cancel(choice); }
 
 void Job::cancel() {
   if (impl_) impl_->cancelled = true;  // a moved-from job has none

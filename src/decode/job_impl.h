@@ -7,6 +7,7 @@
 #include <exception>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 #include "decode/engine.h"
 
@@ -19,6 +20,8 @@ struct Job::Impl {
   const std::uint64_t seed;
   std::atomic<bool> cancelled = false;
 
+  void cancel(int choice);
+  bool is_cancelled(int choice) const;
   void push(TokenEvent event, const Timings& timings);
   void fail(std::exception_ptr error);
   // nullopt: finished, or the time is up (`timed_out`). Throws the error that ended the job, once.
@@ -26,13 +29,15 @@ struct Job::Impl {
   Timings timings() const;
 
  private:
-  bool has_news() const { return !events_.empty() || error_ || ended_; }
+  bool is_over() const { return ended_choices_ == request.choices; }
+  bool has_news() const { return !events_.empty() || error_ || is_over(); }
 
   mutable std::mutex mutex_;  // guards everything below
   std::condition_variable news_;
   std::deque<TokenEvent> events_;
   std::exception_ptr error_;
-  bool ended_ = false;
+  int ended_choices_ = 0;
+  std::vector<int> cancelled_choices_;
   Timings timings_;
 };
 

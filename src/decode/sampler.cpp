@@ -1,5 +1,6 @@
 #include "decode/sampler.h"
 
+#include <limits>
 #include <vector>
 
 #include "decode/noise.h"
@@ -13,10 +14,19 @@ bool Sampler::is_plain_greedy() const {
   return params_.greedy() && params_.logit_bias.empty() && !penalties_.active();
 }
 
-Candidates Sampler::candidates(std::span<const float> logits, int position) const {
+void Sampler::bar(std::span<double> logits, std::span<const std::uint32_t> mask) {
+  if (mask.empty()) return;
+  for (std::size_t id = 0; id < logits.size(); ++id) {
+    const bool is_allowed = id / 32 < mask.size() && (mask[id / 32] >> (id % 32) & 1) != 0;
+    if (!is_allowed) logits[id] = -std::numeric_limits<double>::infinity();
+  }
+}
+
+Candidates Sampler::candidates(std::span<const float> logits, int position, std::span<const std::uint32_t> mask) const {
   std::vector<double> adjusted(logits.begin(), logits.end());
   for (const auto& [id, bias] : params_.logit_bias) adjusted[static_cast<std::size_t>(id)] += bias;
   penalties_.apply(adjusted);
+  bar(adjusted, mask);
   Candidates left(adjusted);
   if (params_.greedy()) return left;
   left.keep_top_k(params_.top_k);
@@ -28,8 +38,8 @@ Candidates Sampler::candidates(std::span<const float> logits, int position) cons
   return left;
 }
 
-int Sampler::choose(std::span<const float> logits, int position) const {
-  const Candidates left = candidates(logits, position);
+int Sampler::choose(std::span<const float> logits, int position, std::span<const std::uint32_t> mask) const {
+  const Candidates left = candidates(logits, position, mask);
   return params_.greedy() ? left.best().id : draw(left, position);
 }
 

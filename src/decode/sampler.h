@@ -26,12 +26,15 @@ class Sampler {
   // The token at `position` of the sequence. A pure function of (params, seed, choice, tokens seen in the
   // window, position, logits). Throws Error{internal} for logits that hold NaN or +infinity, or nothing above
   // -infinity.
-  int choose(std::span<const float> logits, int position) const;
+  // `mask`: one bit per id, 32 a word, set where the token may be chosen (TokenFilter); empty: all may. Barred ids fall out
+  // behind bias and penalties, in front of what truncates.
+  int choose(std::span<const float> logits, int position, std::span<const std::uint32_t> mask = {}) const;
 
   // What is left to draw from at `position`, before the temperature.
-  Candidates candidates(std::span<const float> logits, int position) const;
+  Candidates candidates(std::span<const float> logits, int position, std::span<const std::uint32_t> mask = {}) const;
 
  private:
+  static void bar(std::span<double> logits, std::span<const std::uint32_t> mask);
   int draw(const Candidates& candidates, int position) const;
 
   SamplingParams params_;

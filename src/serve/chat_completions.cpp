@@ -3,9 +3,10 @@
 #include <iterator>
 #include <memory>
 
+#include "serve/chat_answer.h"
 #include "serve/chat_request.h"
-#include "serve/choice_stream.h"
 #include "serve/endpoints.h"
+#include "serve/json_fields.h"
 #include "serve/openai_json.h"
 
 namespace godwit::serve {
@@ -17,19 +18,27 @@ Json logprobs_json(const std::vector<LogprobEntry>& entries, const text::Tokeniz
   return {{"content", std::move(content)}, {"refusal", nullptr}};
 }
 
-Response whole(ChoiceStream& answer, const AnswerHead& head, const Request& request, const Context& context) {
-  const bool has_logprobs = answer.plan().common.logprobs;
-  Json choices = Json::array();
+// What one choice of a whole answer has come to.
+struct Message {
   std::string content;
-  std::vector<LogprobEntry> entries;
+  std::vector<LogprobEntry> logprobs;
+  std::optional<ChatFinish> finish;
+};
+
+Response whole(ChatAnswer& answer, int count, const AnswerHead& head, const Request& request) {
+  std::vector<Message> messages(static_cast<std::size_t>(count));
   while (auto delta = answer.next(request.check_alive)) {
-    content += delta->text;
-    std::ranges::move(delta->logprobs, std::back_inserter(entries));
-    if (delta->finish == decode::FinishReason::none) continue;
-    Json logprobs = has_logprobs ? logprobs_json(entries, context.model.need_tokenizer()) : Json(nullptr);
-    choices.push_back(chat_choice_json(delta->index, content, std::move(logprobs), delta->finish));
-    content.clear();
-    entries.clear();
+    Message& message = messages.at(static_cast<std::size_t>(delta->choice));
+    for (const text::TurnPiece& piece : delta->pieces) message.content += piece.text;
+    std::ranges::move(delta->logprobs, std::back_inserter(message.logprobs));
+    if (delta->finish) message.finish = delta->finish;
+  }
+  Json choices = Json::array();
+  for (int i = 0; i < count; ++i) {
+    Message& message = messages[static_cast<std::size_t>(i)];
+    Json logprobs =
+        answer.has_logprobs() ? logprobs_json(message.logprobs, answer.model().need_tokenizer()) : Json(nullptr);
+    choices.push_back(chat_choice_json(i, message.content, std::move(logprobs), message.finish));
   }
   Json json = answer_json(head, "chat.completion", std::move(choices));
   add_extras(json, answer);
@@ -39,68 +48,62 @@ Response whole(ChoiceStream& answer, const AnswerHead& head, const Request& requ
 // Writes the chunks of one streamed answer.
 class ChunkWriter {
  public:
-  ChunkWriter(EventSink& sink, const AnswerHead& head, const Context& context, bool include_usage,
-              bool has_logprobs)
-      : sink_(sink),
-        head_(head),
-        context_(context),
-        include_usage_(include_usage),
-        has_logprobs_(has_logprobs) {}
+  ChunkWriter(EventSink& sink, const AnswerHead& head, const ChatAnswer& answer, bool include_usage)
+      : sink_(sink), head_(head), answer_(answer), include_usage_(include_usage) {}
 
-  void write(const Delta& delta) {
-    constexpr auto kGoesOn = decode::FinishReason::none;
-    if (delta.is_first)
-      send(chat_chunk_choice_json(delta.index, {{"role", "assistant"}, {"content", ""}}, nullptr, kGoesOn));
-    if (!delta.text.empty() || !delta.logprobs.empty()) {
+  void write(const ChatDelta& delta) {
+    if (delta.is_first) send(delta.choice, {{"role", "assistant"}, {"content", ""}}, nullptr);
+    std::string content;
+    for (const text::TurnPiece& piece : delta.pieces) content += piece.text;
+    if (!content.empty() || !delta.logprobs.empty()) {
       Json logprobs =
-          has_logprobs_ ? logprobs_json(delta.logprobs, context_.model.need_tokenizer()) : Json(nullptr);
-      send(chat_chunk_choice_json(delta.index, {{"content", delta.text}}, std::move(logprobs), kGoesOn));
+          answer_.has_logprobs() ? logprobs_json(delta.logprobs, answer_.model().need_tokenizer()) : Json(nullptr);
+      send(delta.choice, {{"content", content}}, std::move(logprobs));
     }
-    if (delta.finish != kGoesOn)
-      send(chat_chunk_choice_json(delta.index, Json::object(), nullptr, delta.finish));
+    if (delta.finish) send(delta.choice, Json::object(), nullptr, delta.finish);
   }
 
-  void finish(const ChoiceStream& answer) {
+  void finish() {
     if (include_usage_) {
       Json chunk = answer_json(head_, "chat.completion.chunk", Json::array());
-      add_extras(chunk, answer);
+      add_extras(chunk, answer_);
       sink_.send(dump_json(chunk));
     }
     sink_.send("[DONE]");
   }
 
  private:
-  void send(Json choice) {
-    Json chunk = answer_json(head_, "chat.completion.chunk", Json::array({std::move(choice)}));
+  void send(int choice, Json delta, Json logprobs, std::optional<ChatFinish> finish = {}) {
+    Json choices = Json::array({chat_chunk_choice_json(choice, std::move(delta), std::move(logprobs), finish)});
+    Json chunk = answer_json(head_, "chat.completion.chunk", std::move(choices));
     if (include_usage_) chunk["usage"] = nullptr;
     sink_.send(dump_json(chunk));
   }
 
   EventSink& sink_;
   const AnswerHead& head_;
-  const Context& context_;
+  const ChatAnswer& answer_;
   bool include_usage_;
-  bool has_logprobs_;
 };
 
 }  // namespace
 
 Response chat_completions(const Request& request, Context& context) {
-  ChatRequest chat = parse_chat_request(request.body, context.model);
-  const AnswerHead head{random_id("chatcmpl-"), context.now_unix(), context.model.id,
-                        context.model.fingerprint};
-  auto answer = std::make_shared<ChoiceStream>(context.generator, context.model, std::move(chat.plan));
-  if (!chat.stream) return whole(*answer, head, request, context);
-  return Response::event_stream(
-      [answer, head, &request, &context, usage = chat.include_usage](EventSink& sink) {
-        ChunkWriter writer(sink, head, context, usage, answer->plan().common.logprobs);
-        const auto waiting = [&] {
-          request.check_alive();
-          sink.idle();
-        };
-        while (const auto delta = answer->next(waiting)) writer.write(*delta);
-        writer.finish(*answer);
-      });
+  const Json body = parse_body(request.body);
+  const auto loaded = context.models.open(model_name(body), request.check_alive);
+  const ChatRequest chat = parse_chat_request(body, loaded->model);
+  const AnswerHead head{random_id("chatcmpl-"), context.now_unix(), loaded->model.id, loaded->model.fingerprint};
+  auto answer = std::make_shared<ChatAnswer>(loaded, chat.turn);
+  if (!chat.stream) return whole(*answer, chat.turn.choices, head, request);
+  return Response::event_stream([answer, head, &request, include_usage = chat.include_usage](EventSink& sink) {
+    ChunkWriter writer(sink, head, *answer, include_usage);
+    const auto waiting = [&] {
+      request.check_alive();
+      sink.idle();
+    };
+    while (const auto delta = answer->next(waiting)) writer.write(*delta);
+    writer.finish();
+  });
 }
 
 }  // namespace godwit::serve

@@ -17,18 +17,19 @@ constexpr std::size_t kMostVariables = 1024;  // each joins the others by a sear
 constexpr std::array<std::string_view, 7> kEfforts = {"none", "minimal", "low", "medium",
                                                       "high", "xhigh",   "max"};
 
-// Variables of the template beside messages: its own keyword arguments and the effort of reasoning models.
+ReasoningWish read_reasoning(const JsonFields& in) {
+  const auto effort = in.string("reasoning_effort");
+  if (!effort) return {};
+  if (std::ranges::find(kEfforts, *effort) == kEfforts.end())
+    bad_field(in.path_of("reasoning_effort"),
+              "must be one of none, minimal, low, medium, high, xhigh, max, got {}", shown(Json(*effort)));
+  if (*effort == "none") return {.is_on = false};
+  return {.effort = *effort};
+}
+
+// The template's own keyword arguments.
 Json read_template_variables(const JsonFields& in) {
   Json extra = Json::object();
-  if (const auto effort = in.string("reasoning_effort")) {
-    if (std::ranges::find(kEfforts, *effort) == kEfforts.end())
-      bad_field(in.path_of("reasoning_effort"),
-                "must be one of none, minimal, low, medium, high, xhigh, max, got {}", shown(Json(*effort)));
-    if (*effort == "none")
-      extra["enable_thinking"] = false;
-    else
-      extra["reasoning_effort"] = *effort;
-  }
   const Json* given = in.object("chat_template_kwargs");
   if (!given) return extra;
   if (given->size() > kMostVariables)
@@ -40,17 +41,6 @@ Json read_template_variables(const JsonFields& in) {
     extra[name] = value;
   }
   return extra;
-}
-
-std::vector<int> render_prompt(const JsonFields& in, const ServedModel& model) {
-  const text::ChatTemplate& chat_template = model.need_chat_template();
-  const text::ChatInput input{.messages = read_messages(in, chat_template.source()),
-                              .tools = nullptr,
-                              .documents = nullptr,
-                              .add_generation_prompt = in.boolean("add_generation_prompt").value_or(true),
-                              .extra = read_template_variables(in)};
-  static_cast<void>(model.need_tokenizer());
-  return model.chat_encoder->encode(chat_template, input);
 }
 
 void read_logprobs(const JsonFields& in, decode::GenerationRequest& request) {
@@ -78,23 +68,24 @@ int read_max_tokens(const JsonFields& in) {
 
 }  // namespace
 
-ChatRequest parse_chat_request(const std::string& body, const ServedModel& model) {
-  const Json parsed = parse_body(body);
-  const JsonFields in(parsed);
+ChatRequest parse_chat_request(const Json& body, const ServedModel& model) {
+  const JsonFields in(body);
   const CommonFields common = read_common_fields(in, model);
   refuse_unserved_fields(in);
 
-  ChatRequest chat{
-      .plan = {.choices = common.choices}, .stream = common.stream, .include_usage = common.include_usage};
-  decode::GenerationRequest& request = chat.plan.common;
-  request.sampling = common.sampling;
-  request.stop = common.stop;
-  request.ignore_eos = common.ignore_eos;
-  request.max_tokens = read_max_tokens(in);
-  read_logprobs(in, request);
+  ChatRequest chat{.stream = common.stream, .include_usage = common.include_usage};
+  ChatTurn& turn = chat.turn;
+  turn.choices = common.choices;
+  turn.common.sampling = common.sampling;
+  turn.common.stop = common.stop;
+  turn.common.ignore_eos = common.ignore_eos;
+  turn.common.max_tokens = read_max_tokens(in);
+  read_logprobs(in, turn.common);
 
-  chat.plan.prompts = {render_prompt(in, model)};
-  check_context(model, "messages", chat.plan.prompts[0].size(), request.max_tokens);
+  turn.messages = read_messages(in, model.need_chat_template().source());
+  turn.adds_generation_prompt = in.boolean("add_generation_prompt").value_or(true);
+  turn.reasoning = read_reasoning(in);
+  turn.template_variables = read_template_variables(in);
   return chat;
 }
 

@@ -1,21 +1,19 @@
-// POST /v1/chat/completions, the way in: body -> typed request -> tokens.
+// POST /v1/chat/completions, the way in: body -> typed request.
 #pragma once
 
 #include <string>
 
-#include "serve/generation_plan.h"
-#include "serve/served_model.h"
+#include "serve/chat_turn.h"
 
 namespace godwit::serve {
 
 struct ChatRequest {
-  GenerationPlan plan = {};
+  ChatTurn turn = {};
   bool stream = false;
   bool include_usage = false;
 };
 
-// Parses, renders the chat template and tokenizes. Throws RequestError for fields, Error{invalid_argument}
-// with the template's own message when it refuses the chat, RequestError context_length_exceeded.
-ChatRequest parse_chat_request(const std::string& body, const ServedModel& model);
+// Throws RequestError that names the field.
+ChatRequest parse_chat_request(const Json& body, const ServedModel& model);
 
 }  // namespace godwit::serve

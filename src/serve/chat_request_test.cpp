@@ -7,14 +7,14 @@ namespace {
 
 struct ChatRequestTest : ServeFixture {
   ChatRequest parse(const std::string& fields) {
-    return parse_chat_request(R"({"messages":[{"role":"user","content":"hi"}])" + fields + "}", model);
+    return parse_chat_request(parse_body(R"({"messages":[{"role":"user","content":"hi"}])" + fields + "}"), model);
   }
   std::string refusal(const std::string& fields) {
     return refusal_of([&] { parse(fields); });
   }
   std::string prompt_of(const std::string& messages) {
-    const ChatRequest chat = parse_chat_request("{\"messages\":" + messages + "}", model);
-    return tokenizer.decode(chat.plan.prompts[0], /*skip_special_tokens=*/false);
+    const ChatRequest chat = parse_chat_request(parse_body("{\"messages\":" + messages + "}"), model);
+    return tokenizer.decode(render_turn(chat.turn, model), /*skip_special_tokens=*/false);
   }
   std::string message_refusal(const std::string& messages) {
     return refusal_of([&] { prompt_of(messages); });
@@ -24,11 +24,11 @@ struct ChatRequestTest : ServeFixture {
 TEST_F(ChatRequestTest, DefaultsAreTheModelsOwnAndTheRestOfTheContext) {
   model.sampling.temperature = 0.3;
   const ChatRequest chat = parse("");
-  EXPECT_EQ(chat.plan.common.sampling.temperature, 0.3);
-  EXPECT_EQ(chat.plan.common.max_tokens, -1);
-  EXPECT_EQ(chat.plan.choices, 1);
+  EXPECT_EQ(chat.turn.common.sampling.temperature, 0.3);
+  EXPECT_EQ(chat.turn.common.max_tokens, -1);
+  EXPECT_EQ(chat.turn.choices, 1);
   EXPECT_FALSE(chat.stream);
-  EXPECT_EQ(chat.plan.prompts[0].front(), kImStart);
+  EXPECT_EQ(render_turn(chat.turn, model).front(), kImStart);
 }
 
 // Null is "absent" for every optional field, known or not.
@@ -106,7 +106,6 @@ TEST_F(ChatRequestTest, FieldsOutOfTypeOrRangeAreRefusedByName) {
       {"presence_penalty", "2.5"},
       {"frequency_penalty", "-3"},
       {"repetition_penalty", "0"},
-      {"model", "7"},
       {"reasoning_effort", "\"huge\""},
       {"chat_template_kwargs", "[]"},
       {"chat_template_kwargs", R"({"tools": 1})"},
@@ -120,27 +119,27 @@ TEST_F(ChatRequestTest, FieldsOutOfTypeOrRangeAreRefusedByName) {
 }
 
 TEST_F(ChatRequestTest, LooseSpellingsThatMeanSomethingAreTaken) {
-  EXPECT_EQ(parse(",\"max_tokens\":16.0").plan.common.max_tokens, 16);
-  EXPECT_EQ(parse(",\"max_tokens\":99,\"max_completion_tokens\":5").plan.common.max_tokens, 5);
-  EXPECT_EQ(parse(",\"max_tokens\":4611686018427387904").plan.common.max_tokens,
+  EXPECT_EQ(parse(",\"max_tokens\":16.0").turn.common.max_tokens, 16);
+  EXPECT_EQ(parse(",\"max_tokens\":99,\"max_completion_tokens\":5").turn.common.max_tokens, 5);
+  EXPECT_EQ(parse(",\"max_tokens\":4611686018427387904").turn.common.max_tokens,
             std::numeric_limits<int>::max());
-  EXPECT_EQ(parse(",\"temperature\":2.5").plan.common.sampling.temperature, 2.5);
-  EXPECT_TRUE(parse(",\"stop\":\"\"").plan.common.stop.empty());
-  EXPECT_TRUE(parse(",\"stop\":[]").plan.common.stop.empty());
-  EXPECT_EQ(parse(",\"stop\":[\"\",\"x\"]").plan.common.stop, std::vector<std::string>{"x"});
-  EXPECT_EQ(parse(",\"top_k\":-1").plan.common.sampling.top_k, 0);
-  const double tiny = parse(",\"top_p\":0").plan.common.sampling.top_p;
+  EXPECT_EQ(parse(",\"temperature\":2.5").turn.common.sampling.temperature, 2.5);
+  EXPECT_TRUE(parse(",\"stop\":\"\"").turn.common.stop.empty());
+  EXPECT_TRUE(parse(",\"stop\":[]").turn.common.stop.empty());
+  EXPECT_EQ(parse(",\"stop\":[\"\",\"x\"]").turn.common.stop, std::vector<std::string>{"x"});
+  EXPECT_EQ(parse(",\"top_k\":-1").turn.common.sampling.top_k, 0);
+  const double tiny = parse(",\"top_p\":0").turn.common.sampling.top_p;
   EXPECT_TRUE(tiny > 0 && tiny < 1e-6) << tiny;
-  EXPECT_EQ(parse(",\"repeat_penalty\":1.5").plan.common.sampling.repetition_penalty, 1.5);
-  const auto bias = parse(R"(,"logit_bias":{"5":-100,"6":false})").plan.common.sampling.logit_bias;
+  EXPECT_EQ(parse(",\"repeat_penalty\":1.5").turn.common.sampling.repetition_penalty, 1.5);
+  const auto bias = parse(R"(,"logit_bias":{"5":-100,"6":false})").turn.common.sampling.logit_bias;
   EXPECT_EQ(bias.at(5), -100);
   EXPECT_LT(bias.at(6), -1e6);
-  EXPECT_EQ(parse(R"(,"logit_bias":[[7,2.5]])").plan.common.sampling.logit_bias.at(7), 2.5f);
+  EXPECT_EQ(parse(R"(,"logit_bias":[[7,2.5]])").turn.common.sampling.logit_bias.at(7), 2.5f);
 }
 
 TEST_F(ChatRequestTest, EverySixtyFourBitNumberIsASeedAndMinusOneAsksForARandomOne) {
   const auto seed = [&](const auto* text) {
-    return parse(fmt::format(",\"seed\":{}", text)).plan.common.sampling.seed;
+    return parse(fmt::format(",\"seed\":{}", text)).turn.common.sampling.seed;
   };
   EXPECT_EQ(seed("0"), 0u);
   EXPECT_EQ(seed("42"), 42u);
@@ -151,7 +150,7 @@ TEST_F(ChatRequestTest, EverySixtyFourBitNumberIsASeedAndMinusOneAsksForARandomO
 
 TEST_F(ChatRequestTest, LogprobsComeInThreeSpellings) {
   const auto both = [&](const std::string& fields) {
-    const auto request = parse(fields).plan.common;
+    const auto request = parse(fields).turn.common;
     return std::pair(request.logprobs, request.top_logprobs);
   };
   EXPECT_EQ(both(",\"logprobs\":true"), std::pair(true, 0));
@@ -185,8 +184,10 @@ TEST_F(ChatRequestTest, FieldsThatWouldChangeTheAnswerAreRefusedUnlessTheyAskFor
 
 TEST_F(ChatRequestTest, TheModelMayBeNamedByIdAliasOrPlaceholder) {
   for (const auto* name : {"", "org/tiny", "tiny", "default", "gpt-4o", "claude-3"})
-    EXPECT_EQ(refusal(fmt::format(",\"model\":\"{}\"", name)), "") << name;
-  EXPECT_EQ(refusal(",\"model\":\"other\""), "model: model_not_found");
+    EXPECT_EQ(models.open(name, [] {})->model.id, "org/tiny") << name;
+  EXPECT_EQ(refusal_of([&] { models.open("other", [] {}); }), "model: model_not_found");
+  EXPECT_EQ(refusal_of([&] { model_name(Json{{"model", 7}}); }), "model: invalid_value");
+  EXPECT_EQ(model_name(Json{{"model", nullptr}}), "");
 }
 
 TEST_F(ChatRequestTest, ContentMayBeTextPartsOrNull) {
@@ -204,7 +205,7 @@ TEST_F(ChatRequestTest, ContentMayBeTextPartsOrNull) {
 }
 
 TEST_F(ChatRequestTest, MessagesThatAreNoneAreRefusedByPlace) {
-  EXPECT_EQ(refusal_of([&] { parse_chat_request("{}", model); }), "messages: invalid_value");
+  EXPECT_EQ(refusal_of([&] { parse_chat_request(Json::object(), model); }), "messages: invalid_value");
   EXPECT_EQ(message_refusal("[]"), "messages: invalid_value");
   EXPECT_EQ(message_refusal("\"hi\""), "messages: invalid_value");
   EXPECT_EQ(message_refusal(R"(["hi"])"), "messages[0]: invalid_value");
@@ -226,7 +227,7 @@ TEST_F(ChatRequestTest, ATemplateThatRaisesIsAnInvalidRequestWithItsMessage) {
   chat_template =
       text::ChatTemplate("{{ raise_exception('roles must alternate') }}", Json::object(), "template");
   try {
-    parse("");
+    render_turn(parse("").turn, model);
     FAIL();
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), ErrorCode::invalid_argument);
@@ -246,7 +247,7 @@ TEST_F(ChatRequestTest, TemplateVariablesComeFromTheRequest) {
   chat_template = text::ChatTemplate(
       "{{ enable_thinking }}/{{ reasoning_effort }}/{{ add_generation_prompt }}", Json::object(), "template");
   const auto rendered = [&](const std::string& fields) {
-    return tokenizer.decode(parse(fields).plan.prompts[0]);
+    return tokenizer.decode(render_turn(parse(fields).turn, model));
   };
   EXPECT_EQ(rendered(R"(,"chat_template_kwargs":{"enable_thinking":true},"reasoning_effort":"low")"),
             "True/low/True");
@@ -254,10 +255,10 @@ TEST_F(ChatRequestTest, TemplateVariablesComeFromTheRequest) {
 }
 
 TEST_F(ChatRequestTest, APromptThatFillsTheContextIsRefusedWithBothNumbers) {
-  const auto tokens = static_cast<int>(parse("").plan.prompts[0].size());
+  const auto tokens = static_cast<int>(render_turn(parse("").turn, model).size());
   model.context_length = tokens;
   try {
-    parse(",\"max_tokens\":1");
+    plan_turn(parse(",\"max_tokens\":1").turn, model);
     FAIL();
   } catch (const RequestError& e) {
     EXPECT_EQ(e.fields().code, "context_length_exceeded");
@@ -266,7 +267,7 @@ TEST_F(ChatRequestTest, APromptThatFillsTheContextIsRefusedWithBothNumbers) {
     EXPECT_EQ(e.fields().extra["n_ctx"], tokens);
   }
   model.context_length = tokens + 1;
-  EXPECT_EQ(refusal(",\"max_tokens\":1000"), "") << "a limit past the context is clamped, not refused";
+  EXPECT_EQ(refusal_of([&] { plan_turn(parse(",\"max_tokens\":1000").turn, model); }), "") << "a limit past the context is clamped, not refused";
 }
 
 }  // namespace

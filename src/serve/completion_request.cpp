@@ -88,9 +88,8 @@ void read_limits(const JsonFields& in, decode::GenerationRequest& request) {
 
 }  // namespace
 
-CompletionRequest parse_completion_request(const std::string& body, const ServedModel& model) {
-  const Json parsed = parse_body(body);
-  const JsonFields in(parsed);
+CompletionRequest parse_completion_request(const Json& body, const ServedModel& model) {
+  const JsonFields in(body);
   const CommonFields common = read_common_fields(in, model);
   refuse_unserved_fields(in);
   check_best_of(in, common.choices);

@@ -21,6 +21,6 @@ struct CompletionRequest {
 
 // `prompt` is a string, an array of strings, an array of token ids or an array of such arrays. Throws
 // RequestError.
-CompletionRequest parse_completion_request(const std::string& body, const ServedModel& model);
+CompletionRequest parse_completion_request(const Json& body, const ServedModel& model);
 
 }  // namespace godwit::serve

@@ -7,7 +7,7 @@ namespace {
 
 struct CompletionRequestTest : ServeFixture {
   CompletionRequest parse(const std::string& fields) {
-    return parse_completion_request("{" + fields + "}", model);
+    return parse_completion_request(parse_body("{" + fields + "}"), model);
   }
   std::string refusal(const std::string& fields) {
     return refusal_of([&] { parse(fields); });
@@ -58,9 +58,10 @@ TEST_F(CompletionRequestTest, AFullContextIsEnoughWhenNothingIsGenerated) {
 TEST_F(CompletionRequestTest, ChoicesOfAPromptKeepTheirPlaceInABatch) {
   const auto plan = parse(R"("prompt":["a","b"],"n":3,"seed":9)").plan;
   ASSERT_EQ(plan.size(), 6);
-  EXPECT_EQ(plan.request(4).prompt, std::vector<int>{'b'});
-  EXPECT_EQ(plan.request(4).choice, 1);
-  EXPECT_EQ(plan.request(1).choice, plan.request(4).choice) << "a batch equals as many single calls";
+  EXPECT_EQ(plan.prompt_of(4), 1u);
+  EXPECT_EQ(plan.request(1).prompt, std::vector<int>{'b'});
+  EXPECT_EQ(plan.request(1).choices, 3);
+  EXPECT_EQ(plan.request(1).choice, 0) << "a batch equals as many single calls";
   EXPECT_EQ(plan.prompt_tokens(), 2);
 }
 

@@ -1,9 +1,11 @@
 // POST /v1/completions. Parse -> submit -> answer, on a connection thread.
 #include <memory>
+#include <vector>
 
 #include "serve/choice_stream.h"
 #include "serve/completion_request.h"
 #include "serve/endpoints.h"
+#include "serve/json_fields.h"
 #include "serve/openai_json.h"
 #include "serve/prompt_logprobs.h"
 #include "serve/token_text.h"
@@ -14,11 +16,11 @@ namespace {
 // A completion in the making: the deltas of ChoiceStream with the echoed prompt in front of each choice.
 class Completion {
  public:
-  Completion(CompletionRequest request, Context& context)
+  Completion(CompletionRequest request, std::shared_ptr<const LoadedModel> loaded, std::int64_t now)
       : request_(std::move(request)),
-        context_(context),
-        head_{random_id("cmpl-"), context.now_unix(), context.model.id, context.model.fingerprint},
-        answer_(context.generator, context.model, request_.plan) {}
+        loaded_(std::move(loaded)),
+        head_{random_id("cmpl-"), now, loaded_->model.id, loaded_->model.fingerprint},
+        answer_(loaded_->generator, loaded_->model, request_.plan) {}
 
   struct Piece {
     std::string text;
@@ -30,7 +32,7 @@ class Completion {
     auto delta = answer_.next(waiting);
     if (!delta) return std::nullopt;
     const std::size_t prompt = request_.plan.prompt_of(delta->index);
-    LegacyLogprobs logprobs(context_.model.need_tokenizer());
+    LegacyLogprobs logprobs(loaded_->model.need_tokenizer());
     std::string text;
     if (delta->is_first && request_.echo) {
       text = request_.prompt_texts[prompt];
@@ -43,6 +45,7 @@ class Completion {
   }
 
   bool wants_logprobs() const { return request_.plan.common.logprobs; }
+  std::size_t count() const { return static_cast<std::size_t>(request_.plan.size()); }
   bool includes_usage() const { return request_.include_usage; }
   Json frame(Json choices) const { return answer_json(head_, "text_completion", std::move(choices)); }
   void add_extras_to(Json& json) const { add_extras(json, answer_); }
@@ -53,7 +56,7 @@ class Completion {
     // The same for every choice of a prompt, so it is computed once.
     if (prompt_entries_.empty() || prompt_entries_of_ != prompt) {
       prompt_entries_ =
-          prompt_logprobs(context_.generator, context_.model, ids, request_.plan.common.top_logprobs);
+          prompt_logprobs(loaded_->generator, loaded_->model, ids, request_.plan.common.top_logprobs);
       prompt_entries_of_ = prompt;
     }
     const std::size_t most = count_code_points(request_.prompt_texts[prompt]);
@@ -63,7 +66,7 @@ class Completion {
   }
 
   CompletionRequest request_;
-  Context& context_;
+  std::shared_ptr<const LoadedModel> loaded_;
   AnswerHead head_;
   ChoiceStream answer_;
   std::vector<LogprobEntry> prompt_entries_;
@@ -75,22 +78,27 @@ void append(Json& target, const Json& more) {
     for (const Json& value : values) target[key].push_back(value);
 }
 
-Response whole(Completion& completion, const Request& request) {
-  Json choices = Json::array();
+// What one choice of a whole answer has come to.
+struct Choice {
   std::string text;
-  Json logprobs;
+  Json logprobs = nullptr;
+  decode::FinishReason finish = decode::FinishReason::none;
+};
+
+Response whole(Completion& completion, const Request& request) {
+  std::vector<Choice> made(completion.count());
   while (auto piece = completion.next(request.check_alive)) {
-    text += piece->text;
-    if (logprobs.is_null())
-      logprobs = std::move(piece->logprobs);
+    Choice& choice = made.at(static_cast<std::size_t>(piece->delta.index));
+    choice.text += piece->text;
+    if (choice.logprobs.is_null())
+      choice.logprobs = std::move(piece->logprobs);
     else
-      append(logprobs, piece->logprobs);
-    if (piece->delta.finish == decode::FinishReason::none) continue;
-    choices.push_back(
-        completion_choice_json(piece->delta.index, text, std::move(logprobs), piece->delta.finish));
-    text.clear();
-    logprobs = nullptr;
+      append(choice.logprobs, piece->logprobs);
+    choice.finish = piece->delta.finish;
   }
+  Json choices = Json::array();
+  for (std::size_t i = 0; i < made.size(); ++i)
+    choices.push_back(completion_choice_json(static_cast<int>(i), made[i].text, std::move(made[i].logprobs), made[i].finish));
   Json json = completion.frame(std::move(choices));
   completion.add_extras_to(json);
   return Response::json(json);
@@ -129,9 +137,11 @@ void stream(Completion& completion, const Request& request, EventSink& sink) {
 }  // namespace
 
 Response completions(const Request& request, Context& context) {
-  CompletionRequest parsed = parse_completion_request(request.body, context.model);
+  const Json body = parse_body(request.body);
+  auto loaded = context.models.open(model_name(body), request.check_alive);
+  CompletionRequest parsed = parse_completion_request(body, loaded->model);
   const bool is_stream = parsed.stream;
-  auto completion = std::make_shared<Completion>(std::move(parsed), context);
+  auto completion = std::make_shared<Completion>(std::move(parsed), std::move(loaded), context.now_unix());
   if (!is_stream) return whole(*completion, request);
   return Response::event_stream(
       [completion, &request](EventSink& sink) { stream(*completion, request, sink); });

@@ -7,14 +7,12 @@
 
 #include "base/log.h"
 #include "serve/access.h"
-#include "serve/generator.h"
-#include "serve/served_model.h"
+#include "serve/model_directory.h"
 
 namespace godwit::serve {
 
 struct Context {
-  const ServedModel& model;
-  Generator& generator;
+  ModelDirectory& models;
   AccessRules access;
   std::function<std::int64_t()> now_unix;
   Log log;

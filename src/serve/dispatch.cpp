@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "serve/access.h"
+#include "serve/dialect.h"
 #include "serve/openai_json.h"
 #include "serve/request_error.h"
 #include "serve/routes.h"
@@ -11,81 +12,6 @@ namespace godwit::serve {
 namespace {
 
 constexpr std::size_t kMostIdLength = 128;
-
-int status_of(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::invalid_argument:
-    case ErrorCode::unsupported:
-    case ErrorCode::context_overflow:
-      return 400;
-    case ErrorCode::not_found:
-      return 404;
-    case ErrorCode::overloaded:
-      return 429;
-    case ErrorCode::cancelled:
-      return 499;
-    case ErrorCode::network:
-      return 502;
-    case ErrorCode::io:
-    case ErrorCode::corrupt_file:
-    case ErrorCode::internal:
-      break;
-  }
-  return 500;
-}
-
-std::string default_code(ErrorCode code) {
-  if (code == ErrorCode::context_overflow) return "context_length_exceeded";
-  if (code == ErrorCode::overloaded) return "queue_full";
-  return "";
-}
-
-std::string_view type_of(int status) {
-  if (status == 401) return "authentication_error";
-  if (status == 403) return "permission_error";
-  if (status == 429) return "rate_limit_error";
-  return status >= 500 ? "server_error" : "invalid_request_error";
-}
-
-// What went wrong, brought to the terms of this protocol.
-struct Failure {
-  int status = 500;
-  std::string message;
-  ErrorFields fields;
-};
-
-Failure failure_of(const std::exception& error) {
-  if (const auto* request = dynamic_cast<const RequestError*>(&error)) {
-    Failure failure{status_of(request->code()), request->message(), request->fields()};
-    if (failure.fields.status != 0) failure.status = failure.fields.status;
-    if (failure.fields.code.empty()) failure.fields.code = default_code(request->code());
-    return failure;
-  }
-  if (const auto* own = dynamic_cast<const Error*>(&error))
-    return {status_of(own->code()), own->what(), {.code = default_code(own->code())}};
-  return {500, error.what(), {}};
-}
-
-Json error_json(const Failure& failure) {
-  const auto or_null = [](const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); };
-  Json error{{"message", failure.message},
-             {"type", type_of(failure.status)},
-             {"param", or_null(failure.fields.param)},
-             {"code", or_null(failure.fields.code)}};
-  if (failure.fields.extra.is_object()) error.update(failure.fields.extra);
-  return {{"error", std::move(error)}};
-}
-
-Response to_response(const Failure& failure) {
-  Response response = Response::json(error_json(failure), failure.status);
-  if (failure.status == 401) response.headers.add("WWW-Authenticate", "Bearer");
-  if (failure.status == 405) response.headers.add("Allow", failure.fields.allow);
-  if (failure.status == 429 || failure.status == 503) response.headers.add("Retry-After", "1");
-  // Clients repeat every 5xx; one that would fail again the same way says so.
-  if (failure.status == 500) response.headers.add("x-should-retry", "false");
-  response.close = failure.status == 503;
-  return response;
-}
 
 std::string normal_path(std::string_view target) {
   std::string_view path = target.substr(0, target.find('?'));
@@ -101,7 +27,6 @@ bool fits(const Route& route, std::string_view path) {
 
 // HEAD is served wherever GET is; the connection leaves the body out.
 const Route& find_route(Request& request) {
-  request.path = normal_path(request.target);
   const std::string_view method = request.method == "HEAD" ? "GET" : std::string_view(request.method);
   std::string allow;
   for (const Route& route : routes()) {
@@ -145,7 +70,7 @@ std::function<void(EventSink&)> guarded(std::function<void(EventSink&)> events, 
       const Failure failure = failure_of(error);
       if (failure.status == 499) throw;  // nobody is left to tell
       log.warning("{}: stream failed: {}", request.id, failure.message);
-      sink.send(dump_json(error_json(failure)));
+      send_error(sink, failure, dialect_of(request.path), request.id);
     }
   };
 }
@@ -161,26 +86,27 @@ void take_id(Request& request) {
 
 }  // namespace
 
-Response error_response(const std::exception& error) { return to_response(failure_of(error)); }
-
 Response error_response(int status, std::string_view code, std::string_view message) {
-  return to_response({status, std::string(message), {.code = std::string(code)}});
+  return error_response({status, std::string(message), {.code = std::string(code)}}, Dialect::openai, "");
 }
 
 Response dispatch(Request& request, Context& context) {
   take_id(request);
+  request.path = normal_path(request.target);
+  const Dialect dialect = dialect_of(request.path);
   Response response;
   try {
     response = answer(request, context);
     if (response.events) response.events = guarded(std::move(response.events), request, context.log);
   } catch (const std::exception& error) {
-    response = error_response(error);
+    response = error_response(failure_of(error), dialect, request.id);
     if (response.status == 503)  // the way a server ends, no fault
       context.log.warning("{}: {}", request.id, error.what());
     else if (response.status >= 500)
       context.log.error("{}: {}", request.id, error.what());
   }
   response.headers.add("x-request-id", request.id);
+  if (dialect == Dialect::anthropic) response.headers.add("request-id", request.id);
   add_cors_headers(request, context.access, response);
   return response;
 }

@@ -8,23 +8,6 @@ namespace {
 
 using decode::FinishReason;
 
-// Collects events; hangs up after `patience` of them.
-class Collector final : public EventSink {
- public:
-  explicit Collector(int patience = 1 << 20) : patience_(patience) {}
-  void send(std::string_view data) override {
-    if (patience_-- == 0) fail(ErrorCode::cancelled, "http", "the client went away");
-    events.emplace_back(data);
-  }
-  void idle() override {}
-  Json json(std::size_t i) const { return Json::parse(events[i]); }
-
-  std::vector<std::string> events;
-
- private:
-  int patience_;
-};
-
 struct DispatchTest : ServeFixture {
   Response ask(std::string method, std::string target, std::string body = "",
                std::vector<std::pair<std::string, std::string>> headers = {{"Host", "localhost:8080"}}) {

@@ -16,6 +16,7 @@ class JobSource final : public TokenSource {
   std::optional<decode::TokenEvent> next_for(double seconds, bool& timed_out) override {
     return job_.next_for(seconds, timed_out);
   }
+  void cancel(int choice) override { job_.cancel(choice); }
   decode::Timings timings() const override { return job_.timings(); }
   std::uint64_t seed() const override { return job_.seed(); }
 
@@ -30,6 +31,11 @@ std::string fingerprint_of(const models::ModelBundle& bundle) {
                                            kernels::quantized_name(bundle.options.quantize_on_load), activations,
                                            dump_json(bundle.config.raw));
   return "fp_" + sha256_of(identity).substr(0, 12);
+}
+
+text::TurnFormat turn_format_of(const models::ModelBundle& bundle) {
+  if (!bundle.chat_template || !bundle.tokenizer) return {};
+  return text::turn_format_of(bundle.chat_template->source(), *bundle.tokenizer);
 }
 
 decode::SamplingParams sampling_defaults_of(const models::ModelBundle& bundle) {
@@ -79,6 +85,7 @@ ServedModel describe(const decode::Engine& engine, std::vector<std::string> alia
           .tokenizer = bundle.tokenizer ? &*bundle.tokenizer : nullptr,
           .chat_template = bundle.chat_template ? &*bundle.chat_template : nullptr,
           .chat_encoder = bundle.tokenizer ? std::make_shared<text::ChatEncoder>(*bundle.tokenizer) : nullptr,
+          .turn_format = turn_format_of(bundle),
           .sampling = sampling_defaults_of(bundle)};
 }
 

@@ -2,10 +2,10 @@
 
 namespace godwit::serve {
 
-decode::GenerationRequest GenerationPlan::request(int index) const {
+decode::GenerationRequest GenerationPlan::request(std::size_t index) const {
   decode::GenerationRequest request = common;
-  request.prompt = prompts[prompt_of(index)];
-  request.choice = index % choices;
+  request.prompt = prompts[index];
+  request.choices = choices;
   return request;
 }
 

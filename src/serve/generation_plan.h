@@ -15,9 +15,9 @@ struct GenerationPlan {
 
   int size() const { return static_cast<int>(prompts.size()) * choices; }
   std::size_t prompt_of(int index) const { return static_cast<std::size_t>(index / choices); }
-  // The request of answer `index`, prompt-major. The random numbers of an answer follow from the seed and its
+  // The request of prompt `index`, with all of its choices. The random numbers of an answer follow from the seed and its
   // place among the choices of its own prompt, so a batch of prompts equals as many single calls.
-  decode::GenerationRequest request(int index) const;
+  decode::GenerationRequest request(std::size_t index) const;
   int prompt_tokens() const;  // every prompt once
 };
 

@@ -10,12 +10,13 @@
 
 namespace godwit::serve {
 
-// One generation in flight; the destructor cancels it.
+// One request in flight, with all of its choices; the destructor cancels it.
 class TokenSource {
  public:
   virtual ~TokenSource() = default;
-  // As decode::Job: nullopt with timed_out unset after the event that carried finish != none.
+  // As decode::Job: nullopt with timed_out unset once every choice has had its last event.
   virtual std::optional<decode::TokenEvent> next_for(double seconds, bool& timed_out) = 0;
+  virtual void cancel(int choice) = 0;  // ends one choice, with FinishReason::cancelled
   virtual decode::Timings timings() const = 0;
   virtual std::uint64_t seed() const = 0;  // the one in use, drawn when the request had none
 };

@@ -15,6 +15,14 @@ std::optional<char> hex_pair(std::string_view digits) {
   return static_cast<char>(value);
 }
 
+Response stream_of(std::function<void(EventSink&)> pieces, Framing framing, std::string type) {
+  Response response{.events = std::move(pieces), .framing = framing};
+  response.headers.add("Content-Type", std::move(type));
+  response.headers.add("Cache-Control", "no-cache, no-transform");
+  response.headers.add("X-Accel-Buffering", "no");
+  return response;
+}
+
 }  // namespace
 
 bool equal_without_case(std::string_view a, std::string_view b) {
@@ -34,11 +42,11 @@ Response Response::json(const Json& value, int status) {
 }
 
 Response Response::event_stream(std::function<void(EventSink&)> events) {
-  Response response{.events = std::move(events)};
-  response.headers.add("Content-Type", "text/event-stream; charset=utf-8");
-  response.headers.add("Cache-Control", "no-cache, no-transform");
-  response.headers.add("X-Accel-Buffering", "no");
-  return response;
+  return stream_of(std::move(events), Framing::events, "text/event-stream; charset=utf-8");
+}
+
+Response Response::line_stream(std::function<void(EventSink&)> lines) {
+  return stream_of(std::move(lines), Framing::lines, "application/x-ndjson");
 }
 
 std::string percent_decode(std::string_view text) {

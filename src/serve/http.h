@@ -37,23 +37,33 @@ struct Request {
   std::function<void()> check_alive = [] {};
 };
 
-// Where server-sent events go. Every function throws Error{cancelled} once the peer is gone.
+// Where the pieces of a streamed answer go. Every function throws Error{cancelled} once the peer is gone.
 class EventSink {
  public:
   virtual ~EventSink() = default;
-  virtual void send(std::string_view data) = 0;  // one event; `data` holds no line break
-  virtual void idle() = 0;                       // nothing to send just now: keep-alive comments when due
+  // One event, or one line of a line stream; `data` holds no line break.
+  virtual void send(std::string_view data) { send("", data); }
+  // An event with a name; a line stream has none.
+  virtual void send(std::string_view name, std::string_view data) = 0;
+  virtual void idle() = 0;  // nothing to send just now: keep-alive comments when due
+};
+
+enum class Framing {
+  events,  // server-sent events
+  lines,   // one JSON text a line
 };
 
 struct Response {
   int status = 200;
   Headers headers = {};
   std::string body = {};
-  std::function<void(EventSink&)> events = {};  // set: an event stream; body is unused
+  std::function<void(EventSink&)> events = {};  // set: a stream; body is unused
+  Framing framing = Framing::events;
   bool close = false;                           // end the connection after this answer
 
   static Response json(const Json& value, int status = 200);
-  static Response event_stream(std::function<void(EventSink&)> events);
+  static Response event_stream(std::function<void(EventSink&)> events);  // text/event-stream
+  static Response line_stream(std::function<void(EventSink&)> lines);    // application/x-ndjson
 };
 
 // "%2F" -> "/"; malformed escapes stay as they are.

@@ -158,11 +158,17 @@ struct HttpConnection::Impl {
 // Frames events; chunked for HTTP/1.1, up to the end of the connection for HTTP/1.0.
 class HttpConnection::Impl::Events final : public EventSink {
  public:
-  Events(Impl& connection, bool is_chunked) : connection_(connection), is_chunked_(is_chunked) {}
+  Events(Impl& connection, bool is_chunked, Framing framing)
+      : connection_(connection), is_chunked_(is_chunked), framing_(framing) {}
 
-  void send(std::string_view data) override { write(fmt::format("data: {}\n\n", data)); }
+  using EventSink::send;
+  void send(std::string_view name, std::string_view data) override {
+    if (framing_ == Framing::lines) return write(fmt::format("{}\n", data));
+    write(name.empty() ? fmt::format("data: {}\n\n", data) : fmt::format("event: {}\ndata: {}\n\n", name, data));
+  }
 
   void idle() override {
+    if (framing_ == Framing::lines) return;  // there is no line that says nothing
     const std::chrono::duration<double> silence = Clock::now() - connection_.last_write;
     const bool probe = std::exchange(connection_.probes_peer, false);
     if (probe || silence.count() >= connection_.limits.ping_seconds) write(": ping\n\n");
@@ -178,6 +184,7 @@ class HttpConnection::Impl::Events final : public EventSink {
 
   Impl& connection_;
   bool is_chunked_;
+  Framing framing_;
 };
 
 // Called by endpoints between two steps of waiting. An end of input alone does not end a stream: a write
@@ -249,7 +256,7 @@ bool HttpConnection::Impl::respond(const Request& request, Response& response, b
   }
   if (write(head)) return false;
   is_streaming = true;
-  Events events(*this, !request.is_http_1_0);
+  Events events(*this, !request.is_http_1_0, response.framing);
   response.events(events);
   return events.finish() && keep_alive;
 }

@@ -1,11 +1,13 @@
 // GET /v1/models, GET /v1/models/{id}. Answered from values, so never behind the engine.
+#include <algorithm>
+
 #include "serve/endpoints.h"
 #include "serve/request_error.h"
 
 namespace godwit::serve {
 namespace {
 
-Json model_json(const ServedModel& model, const std::string& name) {
+Json model_json(const ModelEntry& model, const std::string& name) {
   return {{"id", name},
           {"object", "model"},
           {"created", model.created},
@@ -18,16 +20,21 @@ Json model_json(const ServedModel& model, const std::string& name) {
 }  // namespace
 
 Response list_models(const Request&, Context& context) {
-  Json data = Json::array({model_json(context.model, context.model.id)});
-  for (const auto& alias : context.model.aliases) data.push_back(model_json(context.model, alias));
+  Json data = Json::array();
+  for (const ModelEntry& entry : context.models.list()) {
+    data.push_back(model_json(entry, entry.id));
+    for (const auto& alias : entry.aliases) data.push_back(model_json(entry, alias));
+  }
   return Response::json({{"object", "list"}, {"data", std::move(data)}});
 }
 
 Response show_model(const Request& request, Context& context) {
-  if (!context.model.is_named(request.rest))
-    throw RequestError(ErrorCode::not_found, fmt::format("the model '{}' is not loaded", request.rest),
-                       {.param = "model", .code = "model_not_found"});
-  return Response::json(model_json(context.model, request.rest));
+  const std::vector<ModelEntry> known = context.models.list();
+  for (const ModelEntry& entry : known) {
+    if (entry.id == request.rest || std::ranges::find(entry.aliases, request.rest) != entry.aliases.end())
+      return Response::json(model_json(entry, request.rest));
+  }
+  unknown_model(request.rest, known);
 }
 
 }  // namespace godwit::serve

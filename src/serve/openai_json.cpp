@@ -7,6 +7,13 @@
 namespace godwit::serve {
 namespace {
 
+template <typename Answer>
+void add_extras_of(Json& json, const Answer& answer) {
+  json["usage"] = usage_json(answer.usage());
+  json["timings"] = timings_json(answer.timings());
+  if (const auto seed = answer.seed()) json["seed"] = *seed;
+}
+
 double per_second(int count, double seconds) { return seconds > 0 ? count / seconds : 0.0; }
 
 }  // namespace
@@ -40,7 +47,7 @@ Json usage_json(const Usage& usage) {
           {"completion_tokens", usage.completion_tokens},
           {"total_tokens", usage.prompt_tokens + usage.completion_tokens},
           {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}},
-          {"completion_tokens_details", {{"reasoning_tokens", 0}}}};
+          {"completion_tokens_details", {{"reasoning_tokens", usage.reasoning_tokens}}}};
 }
 
 Json timings_json(const decode::Timings& timings) {
@@ -54,10 +61,13 @@ Json timings_json(const decode::Timings& timings) {
           {"cache_n", timings.cached_tokens}};
 }
 
-void add_extras(Json& answer, const ChoiceStream& stream) {
-  answer["usage"] = usage_json(stream.usage());
-  answer["timings"] = timings_json(stream.timings());
-  if (const auto seed = stream.seed()) answer["seed"] = *seed;
+void add_extras(Json& answer, const ChoiceStream& stream) { add_extras_of(answer, stream); }
+void add_extras(Json& answer, const ChatAnswer& chat) { add_extras_of(answer, chat); }
+
+Json finish_json(std::optional<ChatFinish> finish) {
+  if (!finish) return nullptr;
+  if (*finish == ChatFinish::tool_calls) return "tool_calls";
+  return *finish == ChatFinish::length ? "length" : "stop";
 }
 
 Json answer_json(const AnswerHead& head, std::string_view object, Json choices) {
@@ -69,7 +79,7 @@ Json answer_json(const AnswerHead& head, std::string_view object, Json choices) 
           {"choices", std::move(choices)}};
 }
 
-Json chat_choice_json(int index, const std::string& content, Json logprobs, decode::FinishReason finish) {
+Json chat_choice_json(int index, const std::string& content, Json logprobs, std::optional<ChatFinish> finish) {
   return {
       {"index", index},
       {"message",
@@ -78,7 +88,7 @@ Json chat_choice_json(int index, const std::string& content, Json logprobs, deco
       {"finish_reason", finish_json(finish)}};
 }
 
-Json chat_chunk_choice_json(int index, Json delta, Json logprobs, decode::FinishReason finish) {
+Json chat_chunk_choice_json(int index, Json delta, Json logprobs, std::optional<ChatFinish> finish) {
   return {{"index", index},
           {"delta", std::move(delta)},
           {"logprobs", std::move(logprobs)},

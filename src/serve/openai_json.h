@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/json.h"
+#include "serve/chat_answer.h"
 #include "serve/choice_stream.h"
 
 namespace godwit::serve {
@@ -29,9 +30,11 @@ Json answer_json(const AnswerHead& head, std::string_view object, Json choices);
 
 // What follows the choices of a whole answer and of the last chunk: usage, timings and the seed in use.
 void add_extras(Json& answer, const ChoiceStream& stream);
+void add_extras(Json& answer, const ChatAnswer& chat);
 
-Json chat_choice_json(int index, const std::string& content, Json logprobs, decode::FinishReason finish);
-Json chat_chunk_choice_json(int index, Json delta, Json logprobs, decode::FinishReason finish);
+Json finish_json(std::optional<ChatFinish> finish);
+Json chat_choice_json(int index, const std::string& content, Json logprobs, std::optional<ChatFinish> finish);
+Json chat_chunk_choice_json(int index, Json delta, Json logprobs, std::optional<ChatFinish> finish);
 Json completion_choice_json(int index, const std::string& text, Json logprobs, decode::FinishReason finish);
 
 }  // namespace godwit::serve

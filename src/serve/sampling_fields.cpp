@@ -123,7 +123,6 @@ decode::SamplingParams read_sampling(const JsonFields& in, const ServedModel& mo
 }  // namespace
 
 CommonFields read_common_fields(const JsonFields& in, const ServedModel& model) {
-  model.check_name(in.string("model").value_or(""));
   CommonFields common;
   common.sampling = read_sampling(in, model);
   common.stop = read_stop(in);

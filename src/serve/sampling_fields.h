@@ -22,7 +22,7 @@ struct CommonFields {
   bool include_usage = false;
 };
 
-// Checks the model name and reads the shared fields; what the request leaves out comes from the model's
+// Reads the shared fields; what the request leaves out comes from the model's
 // defaults. Throws RequestError.
 CommonFields read_common_fields(const JsonFields& in, const ServedModel& model);
 

@@ -1,7 +1,5 @@
 #include "serve/served_model.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 
 #include "serve/request_error.h"
@@ -23,17 +21,6 @@ const text::ChatTemplate& ServedModel::need_chat_template() const {
 
 bool ServedModel::is_named(std::string_view name) const {
   return name == id || std::ranges::find(aliases, name) != aliases.end();
-}
-
-void ServedModel::check_name(std::string_view name) const {
-  if (is_named(name) || name.empty() || name == "default") return;
-  if (name.starts_with("gpt-") || name.starts_with("claude-")) return;
-  std::vector<std::string> loaded{id};
-  loaded.insert(loaded.end(), aliases.begin(), aliases.end());
-  throw RequestError(
-      ErrorCode::not_found,
-      fmt::format("the model '{}' is not loaded; loaded: {}", name.substr(0, 200), fmt::join(loaded, ", ")),
-      {.param = "model", .code = "model_not_found"});
 }
 
 void check_context(const ServedModel& model, std::string_view param, std::size_t prompt_tokens,

@@ -11,6 +11,7 @@
 #include "text/chat_encoder.h"
 #include "text/chat_template.h"
 #include "text/tokenizer.h"
+#include "text/turn/turn_format.h"
 
 namespace godwit::serve {
 
@@ -24,15 +25,13 @@ struct ServedModel {
   const text::Tokenizer* tokenizer = nullptr;             // null: see need_tokenizer
   const text::ChatTemplate* chat_template = nullptr;      // null: see need_chat_template
   std::shared_ptr<const text::ChatEncoder> chat_encoder;  // there when the tokenizer is
+  text::TurnFormat turn_format;                           // of reasoning and calls of tools
   decode::SamplingParams sampling;                        // of fields that a request leaves out
 
   // Throw Error{unsupported} naming the model.
   const text::Tokenizer& need_tokenizer() const;
   const text::ChatTemplate& need_chat_template() const;
 
-  // Throws RequestError 404 model_not_found, listing what is loaded, unless `name` is the id, an alias, or
-  // one of the names that stand for "whatever is loaded": empty, "default", gpt-*, claude-*.
-  void check_name(std::string_view name) const;
   bool is_named(std::string_view name) const;  // id or alias
 };
 

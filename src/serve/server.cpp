@@ -43,9 +43,8 @@ Server::~Server() { stop(); }
 int Server::port() const { return impl_->listener.port(); }
 std::string Server::url() const { return impl_->listener.url(); }
 
-void Server::start(const ServedModel& model, Generator& generator) {
-  impl_->context.reset(new Context{.model = model,
-                                   .generator = generator,
+void Server::start(ModelDirectory& models) {
+  impl_->context.reset(new Context{.models = models,
                                    .access = impl_->access(),
                                    .now_unix = now_unix,
                                    .log = impl_->log});

@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "serve/generator.h"
 #include "serve/http_connection.h"
-#include "serve/served_model.h"
+#include "serve/model_directory.h"
 
 namespace godwit::serve {
 
@@ -29,8 +28,8 @@ class Server {
   int port() const;
   std::string url() const;
 
-  // Serves from now on. Both must outlive the server or stop().
-  void start(const ServedModel& model, Generator& generator);
+  // Serves from now on. The directory must outlive the server or stop().
+  void start(ModelDirectory& models);
   // No new generations (503, not ready), health still answers; returns once the running ones are done, or
   // after `seconds`.
   void drain(double seconds);

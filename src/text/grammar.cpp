@@ -1,5 +1,6 @@
 #include "text/grammar.h"
 
+#include "base/error.h"
 #include "text/rust_call.h"
 
 namespace godwit::text {
@@ -9,6 +10,10 @@ constexpr std::string_view kTag = "grammar";
 
 std::string_view name_of(GrammarKind kind) {
   switch (kind) {
+    case GrammarKind::json_object:
+    case GrammarKind::choice:
+    case GrammarKind::gbnf:
+      break;
     case GrammarKind::json_schema:
       return "json_schema";
     case GrammarKind::regex:
@@ -16,7 +21,7 @@ std::string_view name_of(GrammarKind kind) {
     case GrammarKind::lark:
       return "lark";
   }
-  return "";
+  fail(ErrorCode::unsupported, kTag, "grammars of this kind are not served yet");
 }
 
 struct FreeVocabulary {

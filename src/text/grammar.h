@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "text/grammar_spec.h"
+
 namespace godwit::text {
 
 // The tokens of one model as bytes; immutable and shared by all matchers of that model.
@@ -23,8 +25,6 @@ class GrammarVocabulary {
  private:
   std::unique_ptr<Impl> impl_;
 };
-
-enum class GrammarKind { json_schema, regex, lark };
 
 // The state of one answer. Not thread-safe.
 class GrammarMatcher {

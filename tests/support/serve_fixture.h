@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "serve/context.h"
+#include "serve/json_fields.h"
 #include "serve/request_error.h"
 #include "support/byte_tokenizer.h"
 
@@ -24,15 +25,23 @@ class ScriptedGenerator final : public Generator {
  public:
   using Script = std::vector<decode::TokenEvent>;
 
+  // A request of several choices takes so many scripts; their events come one choice after another.
   std::unique_ptr<TokenSource> submit(decode::GenerationRequest request) override {
     if (refusals > 0) {
       --refusals;
       fail(ErrorCode::overloaded, "engine", "the queue is full");
     }
     requests.push_back(std::move(request));
-    Script script = scripts.empty() ? Script() : scripts.front();
-    if (!scripts.empty()) scripts.pop_front();
-    return std::make_unique<Source>(*this, std::move(script));
+    const int choices = requests.back().choices;
+    Script script;
+    for (int choice = 0; choice < choices && !scripts.empty(); ++choice) {
+      for (decode::TokenEvent& event : scripts.front()) {
+        event.choice = choice;
+        script.push_back(std::move(event));
+      }
+      scripts.pop_front();
+    }
+    return std::make_unique<Source>(*this, std::move(script), choices);
   }
   // Row t favours token t + 1 by ten, so that tests can tell the rows apart.
   std::vector<float> logits(const std::vector<int>& tokens) override {
@@ -41,7 +50,7 @@ class ScriptedGenerator final : public Generator {
     return rows;
   }
 
-  std::deque<Script> scripts;  // of the submissions to come; one that is used up never ends
+  std::deque<Script> scripts;  // of the choices to come; one that is used up never ends
   std::vector<decode::GenerationRequest> requests;
   int refusals = 0;     // so many submissions meet a full queue
   int cancelled = 0;    // sources that were dropped before their last event
@@ -50,13 +59,20 @@ class ScriptedGenerator final : public Generator {
  private:
   class Source final : public TokenSource {
    public:
-    Source(ScriptedGenerator& owner, Script script) : owner_(owner), script_(std::move(script)) {}
-    ~Source() override { owner_.cancelled += is_over_ ? 0 : 1; }
+    Source(ScriptedGenerator& owner, Script script, int choices)
+        : owner_(owner), script_(std::move(script)), going_(choices) {}
+    ~Source() override { owner_.cancelled += going_ == 0 ? 0 : 1; }
+    // The choice ends with its next event.
+    void cancel(int choice) override {
+      for (std::size_t i = at_; i < script_.size(); ++i)
+        if (script_[i].choice == choice) script_[i].finish = decode::FinishReason::cancelled;
+    }
     std::optional<decode::TokenEvent> next_for(double, bool& timed_out) override {
+      if (going_ == 0) return timed_out = false, std::nullopt;
       if (at_ == script_.size() && owner_.breaks) fail(ErrorCode::internal, "engine", "the step failed");
       timed_out = at_ == script_.size();
       if (timed_out) return std::nullopt;
-      is_over_ = script_[at_].finish != decode::FinishReason::none;
+      going_ -= script_[at_].finish != decode::FinishReason::none ? 1 : 0;
       return script_[at_++];
     }
     decode::Timings timings() const override { return {.prompt_tokens = 3, .cached_tokens = 2}; }
@@ -66,7 +82,7 @@ class ScriptedGenerator final : public Generator {
     ScriptedGenerator& owner_;
     Script script_;
     std::size_t at_ = 0;
-    bool is_over_ = false;
+    int going_;  // choices that have not ended
   };
 };
 
@@ -85,6 +101,26 @@ inline ScriptedGenerator::Script spelled(std::string_view text, decode::FinishRe
   return script;
 }
 
+// Collects what a stream sends; hangs up after `patience` events.
+class Collector final : public EventSink {
+ public:
+  explicit Collector(int patience = 1 << 20) : patience_(patience) {}
+  using EventSink::send;
+  void send(std::string_view name, std::string_view data) override {
+    if (patience_-- == 0) fail(ErrorCode::cancelled, "http", "the client went away");
+    names.emplace_back(name);
+    events.emplace_back(data);
+  }
+  void idle() override {}
+  Json json(std::size_t i) const { return Json::parse(events[i]); }
+
+  std::vector<std::string> names;   // "" where an event has none
+  std::vector<std::string> events;  // their data
+
+ private:
+  int patience_;
+};
+
 struct ServeFixture : ::testing::Test {
   ServeFixture() {
     model.id = "org/tiny";
@@ -101,8 +137,8 @@ struct ServeFixture : ::testing::Test {
   text::ChatTemplate chat_template{std::string(kChatMl), Json::object(), "template"};
   ServedModel model;
   ScriptedGenerator generator;
-  Context context{
-      .model = model, .generator = generator, .access = {}, .now_unix = [] { return 1234; }, .log = {}};
+  SingleModel models{model, generator};
+  Context context{.models = models, .access = {}, .now_unix = [] { return 1234; }, .log = {}};
 };
 
 // Runs `body` and returns the RequestError it throws, as "param: code"; "" when there is none.
