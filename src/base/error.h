@@ -20,6 +20,7 @@ enum class ErrorCode {
   corrupt_file,      // a file contradicts its own format
   unsupported,       // well formed, but nothing here can serve it
   context_overflow,  // more tokens than the model's context
+  context_over_budget,  // more tokens than the memory for them holds, however long one waits
   overloaded,        // a queue or budget is full; trying later may work
   network,           // a peer failed or answered something unusable
   cancelled,         // the caller asked to stop

@@ -12,32 +12,33 @@ V rounded(V scaled) {
   return (V::min(V::max(scaled, V::set1(-127.0f)), V::set1(127.0f)) + round) - round;
 }
 
+// Sixteen inputs. Returns the sum of the codes: exact, at most 16 * 127.
 template <class V>
-void quantize_group(const float* x, std::int8_t* values, float* scale, float* sum, std::int32_t* half_sums) {
-  const V a = V::load(x), b = V::load(x + 16);
-  const float largest = V::max(V::abs(a), V::abs(b)).maximum();
-  const float poison =
-      V::fma(a, V::zero(), b * V::zero()).sum();  // zero, or NaN when an element is not finite
+float quantize_group(const float* x, std::int8_t* values, float* scale) {
+  const V a = V::load(x);
+  const float largest = V::abs(a).maximum();
+  const float poison = (a * V::zero()).sum();  // zero, or NaN when an element is not finite
   const bool is_tiny = largest < 0x1p-100f;
-  const V inverse = V::set1(is_tiny ? 0.0f : 127.0f / largest);
-  const V qa = rounded(a * inverse), qb = rounded(b * inverse);
-  qa.store_int8(values);
-  qb.store_int8(values + 16);
-  const float sum_a = qa.sum(), sum_b = qb.sum();  // exact: integers of at most 16 * 127
-  half_sums[0] = static_cast<std::int32_t>(sum_a);
-  half_sums[1] = static_cast<std::int32_t>(sum_b);
+  const V codes = rounded(a * V::set1(is_tiny ? 0.0f : 127.0f / largest));
+  codes.store_int8(values);
   *scale = (is_tiny ? 0.0f : largest / 127.0f) + poison;
-  *sum = *scale * (sum_a + sum_b);
+  return codes.sum();
 }
 
 template <class V>
 Level quantize_rows_body(const QuantizeRowsArgs& a) {
-  const std::int64_t groups = a.n / kActivationGroup;
+  const std::int64_t pairs = a.n / (2 * kActivationGroup);
   for (std::int64_t row = 0; row < a.rows; row++)
-    for (std::int64_t g = 0; g < groups; g++) {
-      const std::int64_t at = row * groups + g;
-      quantize_group<V>(a.x + row * a.x_stride + g * kActivationGroup, a.values + at * kActivationGroup,
-                        a.scales + at, a.sums + at, a.half_sums + 2 * at);
+    for (std::int64_t pair = 0; pair < pairs; pair++) {
+      const std::int64_t at = row * pairs + pair;
+      const float* x = a.x + row * a.x_stride + pair * 2 * kActivationGroup;
+      std::int8_t* values = a.values + at * 2 * kActivationGroup;
+      float* scales = a.scales + 2 * at;
+      const float first = quantize_group<V>(x, values, scales);
+      const float second = quantize_group<V>(x + kActivationGroup, values + kActivationGroup, scales + 1);
+      a.code_sums[2 * at] = static_cast<std::int32_t>(first);
+      a.code_sums[2 * at + 1] = static_cast<std::int32_t>(second);
+      a.sums[at] = scales[0] * first + scales[1] * second;
     }
   return V::kLevel;
 }

@@ -62,20 +62,20 @@ TEST(Level, a_level_that_cannot_run_is_refused_instead_of_replaced) {
 // Each kernel says which body ran; one address for two levels would be a substitution.
 void expect_own_bodies(Level level) {
   const KernelTable& table = kernels_for(level);
-  float x[32] = {}, sums[1], scales[1], y[16] = {}, one[16] = {};
+  float x[32] = {}, sums[1], scales[2], y[16] = {}, one[16] = {};
   std::int8_t values[32];
-  std::int32_t half_sums[2];
+  std::int32_t code_sums[2];
   std::int64_t index = 0;
   EXPECT_EQ(table.rms_norm({x, x, x, 1, 16, 16, 16, 1e-5f}), level);
   EXPECT_EQ(table.rope({x, one, one, 1, 1, 16, 16, 16}), level);
   EXPECT_EQ(table.gated({Activation::silu, x, x, x, 1, 16, 16, 16, 16}), level);
   EXPECT_EQ(table.add({x, x, x, 16}), level);
   EXPECT_EQ(table.argmax({x, 16, &index}), level);
-  EXPECT_EQ(table.quantize_rows({x, 1, 32, 32, values, scales, sums, half_sums}), level);
+  EXPECT_EQ(table.quantize_rows({x, 1, 32, 32, values, scales, sums, code_sums}), level);
   const PackedShape shape{packed_format(BlockFormat::q8_0), 16, 32};
   const Buffer<std::byte> packed(packed_bytes(shape));
   EXPECT_EQ(
-      table.quant_matmul({shape, packed.data(), {values, scales, sums, half_sums}, y, 16, 0, 1, 0, 1, false}),
+      table.quant_matmul({shape, packed.data(), {values, scales, sums, code_sums}, y, 16, 0, 1, 0, 1, false}),
       level);
   const Interval none{0, 0};
   const KvPlane key_plane{.heads = 1, .dim = 16}, value_plane{.heads = 1, .dim = 16, .offset = 4096};

@@ -15,31 +15,35 @@ namespace {
 template <class D, class F>
 [[gnu::always_inline]] inline typename D::Floats add_group(const Group<D>& group, const Activations& x,
                                                            std::int64_t at, typename D::Floats acc) {
+  constexpr bool kStaysSigned = F::kIsSigned && !D::kFlipsSign;
+  constexpr int kOffset = kStaysSigned ? F::kOffset - 128 : F::kOffset;
   const std::int8_t* values = x.values + at * 32;
-  const auto scale = D::set1(x.scales[at]);
+  const float* scales = x.scales + 2 * at;
+  const std::int32_t* code_sums = x.code_sums + 2 * at;
+  typename D::Floats dots[2];
+#pragma GCC unroll 2
+  for (int half = 0; half < 2; half++) {
+    typename D::Ints dot;
+    if constexpr (kStaysSigned)
+      dot = D::template dot_signed<4>(group.codes + 4 * half, values + 16 * half);
+    else
+      dot = D::template dot<F::kLargest, 4>(group.codes + 4 * half, values + 16 * half);
+    if constexpr (kOffset != 0) dot = D::template minus_offset<kOffset>(dot, code_sums[half]);
+    dots[half] = D::to_floats(dot);
+  }
   if constexpr (F::kSplit) {
 #pragma GCC unroll 2
     for (int half = 0; half < 2; half++) {
-      const auto dot = D::template dot<F::kLargest, 4>(group.codes + 4 * half, values + 16 * half);
-      const auto shifted = D::template minus_offset<F::kOffset>(dot, x.half_sums[2 * at + half]);
-      acc = D::fma(D::to_floats(shifted), D::mul(group.scales[half], scale), acc);
+      acc = D::fma(dots[half], D::mul(group.scales[half], D::set1(scales[half])), acc);
       if constexpr (F::kHasMinimum) {
-        const float sum = x.scales[at] * static_cast<float>(x.half_sums[2 * at + half]);
+        const float sum = scales[half] * static_cast<float>(code_sums[half]);
         acc = D::fma(group.addends[half], D::set1(sum), acc);
       }
     }
     return acc;
   } else {
-    constexpr bool kStaysSigned = F::kIsSigned && !D::kFlipsSign;
-    constexpr int kOffset = kStaysSigned ? F::kOffset - 128 : F::kOffset;
-    typename D::Ints dot;
-    if constexpr (kStaysSigned)
-      dot = D::template dot_signed<8>(group.codes, values);
-    else
-      dot = D::template dot<F::kLargest, 8>(group.codes, values);
-    if constexpr (kOffset != 0)
-      dot = D::template minus_offset<kOffset>(dot, x.half_sums[2 * at] + x.half_sums[2 * at + 1]);
-    acc = D::fma(D::to_floats(dot), D::mul(group.scales[0], scale), acc);
+    const auto dot = D::fma(dots[1], D::set1(scales[1]), D::mul(dots[0], D::set1(scales[0])));
+    acc = D::fma(dot, group.scales[0], acc);
     if constexpr (F::kHasMinimum) acc = D::fma(group.addends[0], D::set1(x.sums[at]), acc);
     return acc;
   }

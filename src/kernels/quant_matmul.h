@@ -2,12 +2,14 @@
 // ones times f32.
 //
 // Definition, for one m and n, groups of 32 inputs in ascending order, acc starting at +0:
-//   dot  = sum of (code - offset) * q over the group, an exact integer
-//   acc  = fma(float(dot), scale * activation_scale, acc)
+//   dot0, dot1 = sums of (code - offset) * q over the halves of 16 inputs, exact integers
+//   dot  = fma(float(dot1), activation_scale1, float(dot0) * activation_scale0)
+//   acc  = fma(dot, scale, acc)
 //   acc  = fma(-minimum, activation_sum, acc)      formats with a minimum: Q4_1, Q5_1, Q4_K, Q5_K,
 //                                                 affine (its bias is -minimum)
-// Q6_K, Q3_K and Q2_K do the same for each half of 16 inputs, in order; the activation sum of a half (Q2_K) is
-//   activation_scale * float(half_sum)
+// Q6_K, Q3_K and Q2_K have scales for each half, and do for each, in order,
+//   acc  = fma(float(dot), scale * activation_scale, acc)
+//   acc  = fma(-minimum, activation_scale * float(code_sum), acc)      Q2_K
 //   y    = acc, or y + acc when accumulating
 // Dense weights, and all where x.form is f32, meet the activations themselves (x.rows): acc = fma(w[n, k],
 // x[m, k], acc), k in ascending order, w the number that dequant_packed_row gives. Neither m nor the number of

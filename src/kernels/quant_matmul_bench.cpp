@@ -63,7 +63,7 @@ struct Inputs {
   explicit Inputs(std::int64_t rows)
       : values(static_cast<std::size_t>(rows * 4096)),
         dense(values.size(), 0.5f),
-        floats(values.size() / 32, 0.01f),
+        floats(values.size() / 16, 0.01f),
         sums(values.size() / 16, 3) {
     for (std::size_t i = 0; i < values.size(); i++) values[i] = static_cast<std::int8_t>(i * 37 % 255 - 127);
   }

@@ -13,17 +13,18 @@ float add_group(const QuantMatmulArgs& a, const PackedGroup& group, std::int64_t
   const std::int8_t* x = a.x.values + at * 32;
   int dots[2] = {0, 0};
   for (int k = 0; k < 32; k++) dots[k / 16] += (group.codes[k] - group.offset) * x[k];
-  const float scale = a.x.scales[at];
+  const float* scales = a.x.scales + 2 * at;
   if (group.is_split) {
     for (int half = 0; half < 2; half++) {
-      acc = std::fma(static_cast<float>(dots[half]), group.scales[half] * scale, acc);
+      acc = std::fma(static_cast<float>(dots[half]), group.scales[half] * scales[half], acc);
       if (!group.has_minimum) continue;
-      const float sum = scale * static_cast<float>(a.x.half_sums[2 * at + half]);
+      const float sum = scales[half] * static_cast<float>(a.x.code_sums[2 * at + half]);
       acc = std::fma(-group.minimums[half], sum, acc);
     }
     return acc;
   }
-  acc = std::fma(static_cast<float>(dots[0] + dots[1]), group.scales[0] * scale, acc);
+  const float dot = std::fma(static_cast<float>(dots[1]), scales[1], static_cast<float>(dots[0]) * scales[0]);
+  acc = std::fma(dot, group.scales[0], acc);
   return group.has_minimum ? std::fma(-group.minimums[0], a.x.sums[at], acc) : acc;
 }
 

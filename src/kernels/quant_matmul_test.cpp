@@ -18,16 +18,16 @@ struct Problem {
         bands(matrix.packed()),
         x(m * k, 3),
         values(m * k, 1),
-        scales(m * k / 32),
+        scales(m * k / 16),
         sums(m * k / 32),
-        half_sums(m * k / 16) {
+        code_sums(m * k / 16) {
     Numbers numbers(seed + 1);
     numbers.fill(x);
     kernels_for(Level::scalar)
-        .quantize_rows({x.data(), m, k, k, values.data(), scales.data(), sums.data(), half_sums.data()});
+        .quantize_rows({x.data(), m, k, k, values.data(), scales.data(), sums.data(), code_sums.data()});
   }
   QuantMatmulArgs args(Buffer<float>& y) const {
-    const Activations all{values.data(), scales.data(), sums.data(), half_sums.data(), x.data()};
+    const Activations all{values.data(), scales.data(), sums.data(), code_sums.data(), x.data()};
     return {shape, bands.data(), all, y.data(), shape.rows, 0, m, 0, band_count(shape), false};
   }
   Buffer<float> run(Level level) const {
@@ -43,7 +43,7 @@ struct Problem {
   Buffer<float> x;
   Buffer<std::int8_t> values;
   Buffer<float> scales, sums;
-  Buffer<std::int32_t> half_sums;
+  Buffer<std::int32_t> code_sums;
 };
 
 TEST(QuantMatmul, is_close_to_the_sum_in_double) {
@@ -56,7 +56,7 @@ TEST(QuantMatmul, is_close_to_the_sum_in_double) {
         double exact = 0, size = 0;
         for (std::int64_t k = 0; k < 768; k++) {
           const std::int64_t at = m * 768 + k;
-          const double x = format.is_dense ? double{p.x[at]} : p.values[at] * double{p.scales[at / 32]};
+          const double x = format.is_dense ? double{p.x[at]} : p.values[at] * double{p.scales[at / 16]};
           const double term = x * w[static_cast<std::size_t>(n * 768 + k)];
           exact += term;
           size += std::abs(term);
@@ -64,9 +64,9 @@ TEST(QuantMatmul, is_close_to_the_sum_in_double) {
         // Formats with a minimum add two large terms of opposite sign per group, each up to as many
         // times the result's as there are codes.
         const double growth = format.has_minimum() ? format.codes() : 1;
-        // 24 groups, at most two fma each, three roundings in the factors and one in the decoder's value; of
-        // a dense row one fma for each input.
-        const double steps = format.is_dense ? 768 : 2 * 24 + 4;
+        // 24 groups, at most two fma each, two roundings within a group, three in the factors and one in the
+        // decoder's value; of a dense row one fma for each input.
+        const double steps = format.is_dense ? 768 : 2 * 24 + 6;
         EXPECT_NEAR(y[m * p.shape.rows + n], exact, growth * size * steps * kUnit) << format.name();
       }
   }
@@ -98,8 +98,8 @@ TEST(QuantMatmul, extreme_codes_do_not_overflow_at_any_level) {
         for (std::int64_t i = 0; i < p.values.size(); i++) p.values[i] = static_cast<std::int8_t>(x);
         for (std::int64_t g = 0; g < p.scales.size(); g++) {
           p.scales[g] = 1.0f;
-          p.sums[g] = static_cast<float>(32 * x);
-          p.half_sums[2 * g] = p.half_sums[2 * g + 1] = 16 * x;
+          p.sums[g / 2] = static_cast<float>(32 * x);
+          p.code_sums[g] = 16 * x;
         }
         double exact = 0;
         for (int k = 0; k < 256; k++) exact += double{w[static_cast<std::size_t>(k)]} * x;
@@ -228,7 +228,7 @@ TEST(QuantMatmul, a_nan_activation_reaches_every_output_of_its_row_only) {
     Buffer<float> x(2 * 64);
     x[64 + 40] = std::nanf("");
     kernels_for(level).quantize_rows(
-        {x.data(), 2, 64, 64, p.values.data(), p.scales.data(), p.sums.data(), p.half_sums.data()});
+        {x.data(), 2, 64, 64, p.values.data(), p.scales.data(), p.sums.data(), p.code_sums.data()});
     const Buffer<float> y = p.run(level);
     for (int n = 0; n < 16; n++) {
       EXPECT_FALSE(std::isnan(y[n]));

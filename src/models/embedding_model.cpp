@@ -44,13 +44,6 @@ void warn_of_lost_case(const checkpoint::Checkpoint& checkpoint, const Log& log)
         checkpoint.path().string(), (*found).substr(kWordStart.size()));
 }
 
-// A cut text keeps its special tokens: the beginning, and the end as it was.
-void cut(std::vector<int>& tokens, int max_tokens) {
-  const int last = tokens.back();
-  tokens.resize(static_cast<std::size_t>(max_tokens));
-  tokens.back() = last;
-}
-
 }  // namespace
 
 EmbeddingModel EmbeddingModel::open(const ModelOptions& options, const Log& log) {
@@ -77,25 +70,44 @@ EmbeddingModel EmbeddingModel::open(const ModelOptions& options, const Log& log)
   return model;
 }
 
-EmbeddingModel::Embedding EmbeddingModel::embed(std::string_view text) const {
+void cut_text(std::vector<int>& tokens, int max_tokens) {
+  const int last = tokens.back();
+  tokens.resize(static_cast<std::size_t>(max_tokens));
+  tokens.back() = last;
+}
+
+std::vector<int> EmbeddingModel::encode(std::string_view text) const {
   // Words that spell a control token are text: nobody but the post-processor puts one in.
   std::vector<int> tokens = tokenizer_.encode(text, {.add_special_tokens = true, .parse_special_tokens = false});
   if (tokens.empty())
     fail(ErrorCode::invalid_argument, "embed", "a text of {} bytes gives no token to read", text.size());
-  Embedding result;
-  result.is_cut = static_cast<int>(tokens.size()) > max_tokens_;
-  if (result.is_cut) cut(tokens, max_tokens_);
-  result.tokens = static_cast<int>(tokens.size());
   const auto too_large = std::ranges::find_if(tokens, [&](int id) { return id >= config_.vocabulary; });
   if (too_large != tokens.end())
     fail(ErrorCode::corrupt_file, "embed", "{}: the tokenizer gives token {}, the model has {}", config_.origin,
          *too_large, config_.vocabulary);
+  return tokens;
+}
+
+std::vector<float> EmbeddingModel::embed(const std::vector<int>& tokens) const {
+  const int count = static_cast<int>(tokens.size());
+  GODWIT_CHECK(count > 0 && count <= max_tokens_, "a text of {} tokens, {} are read", count, max_tokens_);
+  std::vector<float> values;
   translate_mx_errors("embed", [&] {
     mx::array vector =
-        mx::contiguous(pooled(graph_->hidden(mx::array(tokens.data(), {result.tokens}, mx::int32)), pooling_));
+        mx::contiguous(pooled(graph_->hidden(mx::array(tokens.data(), {count}, mx::int32)), pooling_));
     vector.eval();
-    result.values.assign(vector.data<float>(), vector.data<float>() + vector.size());
+    values.assign(vector.data<float>(), vector.data<float>() + vector.size());
   });
+  return values;
+}
+
+EmbeddingModel::Embedding EmbeddingModel::embed(std::string_view text) const {
+  std::vector<int> tokens = encode(text);
+  Embedding result;
+  result.is_cut = static_cast<int>(tokens.size()) > max_tokens_;
+  if (result.is_cut) cut_text(tokens, max_tokens_);
+  result.tokens = static_cast<int>(tokens.size());
+  result.values = embed(tokens);
   return result;
 }
 

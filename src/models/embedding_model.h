@@ -29,9 +29,15 @@ class EmbeddingModel {
   // Each text by itself: its vector does not depend on what else is asked. Throws what Tokenizer::encode() throws.
   Embedding embed(std::string_view text) const;
 
+  // The same in two steps. The tokens of a whole text, special ones included; the first of any thread, the second where
+  // the model was opened, for at most max_tokens() of them.
+  std::vector<int> encode(std::string_view text) const;
+  std::vector<float> embed(const std::vector<int>& tokens) const;
+
   int dimensions() const { return config_.hidden; }
   int max_tokens() const { return max_tokens_; }
   const checkpoint::Config& config() const { return config_; }
+  const text::Tokenizer& tokenizer() const { return tokenizer_; }
   const PoolingOptions& pooling() const { return pooling_; }
 
  private:
@@ -44,5 +50,8 @@ class EmbeddingModel {
   std::unique_ptr<Encoder> graph_;
   int max_tokens_ = 0;
 };
+
+// A cut text keeps its special tokens: the beginning, and the end as it was.
+void cut_text(std::vector<int>& tokens, int max_tokens);
 
 }  // namespace godwit::models

@@ -285,14 +285,14 @@ Specialization ModelBundle::specialization() const {
 }
 
 std::span<const float> ModelBundle::forward(std::span<const int> tokens, cache::Step& step,
-                                            ops::StepOutput wanted) const {
+                                            ops::StepOutput wanted, std::span<const int> chosen) const {
   GODWIT_CHECK(executor != nullptr, "a native step of a model in reference mode");
   if (plan)
-    return executor->run(plan->steps, {tokens, step.row_offsets(), step.row_tokens(), step.native_layers()}, wanted);
+    return executor->run(plan->steps, {tokens, step.row_offsets(), step.row_tokens(), step.native_layers()}, wanted, chosen);
   const mx::array input(tokens.begin(), {static_cast<int>(tokens.size())}, mx::int32);
   const mx::array hidden = graph->hidden(input, step);
-  if (wanted == ops::StepOutput::logits) return executor->run(graph->logits(hidden), step.native_layers());
-  const std::span<const float> values = executor->run(hidden, step.native_layers());
+  if (wanted == ops::StepOutput::logits) return executor->run(graph->logits(hidden), step.native_layers(), chosen);
+  const std::span<const float> values = executor->run(hidden, step.native_layers(), chosen);
   return wanted == ops::StepOutput::state ? std::span<const float>() : values;
 }
 

@@ -70,9 +70,11 @@ class ModelBundle {
   // What runs a step: the plan (generated), or the graph as the profile has it.
   Specialization specialization() const;
 
-  // `native` only: one step's values of all of its tokens, f32 row-major, valid until the next step; nothing for
-  // StepOutput::state. By the plan where there is one, with the bits of the graph. The caller publishes the step.
-  std::span<const float> forward(std::span<const int> tokens, cache::Step& step, ops::StepOutput wanted) const;
+  // `native` only: one step's values of its tokens, all or those at the ascending indices `chosen`, f32 row-major, valid
+  // until the next step; nothing for StepOutput::state. By the plan where there is one, with the bits of the graph. The
+  // caller publishes the step.
+  std::span<const float> forward(std::span<const int> tokens, cache::Step& step, ops::StepOutput wanted,
+                                 std::span<const int> chosen = {}) const;
 
   // The promise of the profile about the arithmetic that was opened; nothing where it makes none.
   std::optional<Fidelity> fidelity() const;

@@ -29,8 +29,9 @@ bool is_on(const Json& config, const char* key) {
 
 Pooling pooling_of(const fs::path& file) {
   const Json config = read_json_file(file);
-  constexpr std::array<std::pair<const char*, Pooling>, 3> kWays = {{{"pooling_mode_mean_tokens", Pooling::mean},
+  constexpr std::array<std::pair<const char*, Pooling>, 4> kWays = {{{"pooling_mode_mean_tokens", Pooling::mean},
                                                                      {"pooling_mode_cls_token", Pooling::first},
+                                                                     {"pooling_mode_lasttoken", Pooling::last},
                                                                      {"pooling_mode_max_tokens", Pooling::max}}};
   std::optional<Pooling> found;
   int ways = 0;
@@ -39,7 +40,7 @@ Pooling pooling_of(const fs::path& file) {
   for (const auto& [key, pooling] : kWays)
     if (is_on(config, key)) found = pooling;
   if (!found || ways != 1)
-    fail(ErrorCode::unsupported, kOrigin, "{}: exactly one of mean, cls and max pooling is served, {} are on",
+    fail(ErrorCode::unsupported, kOrigin, "{}: exactly one of mean, cls, last-token and max pooling is served, {} are on",
          file.string(), ways);
   return *found;
 }
@@ -80,6 +81,8 @@ int max_tokens_of(const fs::path& file) {
 
 }  // namespace
 
+bool has_pooling(const fs::path& folder) { return fs::is_regular_file(folder / "modules.json"); }
+
 PoolingOptions read_pooling(const fs::path& folder) {
   PoolingOptions options;
   const fs::path modules = folder / "modules.json";
@@ -98,9 +101,10 @@ PoolingOptions gguf_pooling(const checkpoint::Config& config) {
 
 mx::array pooled(const mx::array& hidden, const PoolingOptions& options) {
   const mx::array wide = mx::astype(hidden, mx::float32);
+  const int chosen = options.pooling == Pooling::last ? wide.shape(0) - 1 : 0;
   mx::array vector = options.pooling == Pooling::mean  ? mx::mean(wide, 0)
                      : options.pooling == Pooling::max ? mx::max(wide, 0)
-                                                       : mx::take(wide, mx::array(0), 0);
+                                                       : mx::take(wide, mx::array(chosen), 0);
   if (!options.normalize) return vector;
   const mx::array length = mx::sqrt(mx::sum(mx::square(vector)));
   return vector / mx::maximum(length, mx::array(1e-12f));

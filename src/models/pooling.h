@@ -9,7 +9,7 @@
 
 namespace godwit::models {
 
-enum class Pooling { mean, first, max };
+enum class Pooling { mean, first, last, max };
 
 struct PoolingOptions {
   Pooling pooling = Pooling::mean;
@@ -22,6 +22,8 @@ struct PoolingOptions {
 // sentence_bert_config.json. A folder without modules.json is pooled by the mean and normalised. Error{unsupported}
 // naming a module or a way of pooling that is not here.
 PoolingOptions read_pooling(const std::filesystem::path& folder);
+// Whether a folder says that it is there to be pooled.
+bool has_pooling(const std::filesystem::path& folder);
 
 // What a GGUF file says by the "pooling" of its config: mean or cls; the mean where it says nothing. The
 // format has no key for the length of a vector, so it is normalised, as the folder without modules.json and

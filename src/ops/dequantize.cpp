@@ -4,7 +4,9 @@
 #include <mlx/primitives.h>
 
 #include <memory>
+#include <utility>
 
+#include "base/checked.h"
 #include "base/error.h"
 #include "base/mx_ops.h"
 
@@ -41,7 +43,42 @@ class DequantizeBlocks final : public mx::Primitive {
   kernels::BlockFormat format_;
 };
 
+class DequantizePacked final : public mx::Primitive {
+ public:
+  DequantizePacked(mx::Stream stream, std::shared_ptr<const PackedMatrix> matrix)
+      : Primitive(stream), matrix_(std::move(matrix)) {}
+
+  void eval_cpu(const std::vector<mx::array>&, std::vector<mx::array>& outputs) override {
+    mx::array& out = outputs[0];
+    out.set_data(mx::allocator::malloc(out.nbytes()));
+    auto& encoder = mx::cpu::get_command_encoder(stream());
+    encoder.set_output_array(out);
+    encoder.dispatch([matrix = matrix_, result = mx::array::unsafe_weak_copy(out)]() mutable {
+      const kernels::PackedShape& shape = matrix->shape();
+      for (std::int64_t row = 0; row < shape.rows; ++row)
+        kernels::dequant_packed_row(shape, matrix->data(), row, result.data<float>() + row * shape.columns);
+    });
+  }
+  void eval_gpu(const std::vector<mx::array>&, std::vector<mx::array>&) override {
+    fail(ErrorCode::internal, "dequantize", "packed matrices are decoded on the CPU stream only");
+  }
+  const char* name() const override { return "DequantizePacked"; }
+  bool is_equivalent(const mx::Primitive& other) const override {
+    return static_cast<const DequantizePacked&>(other).matrix_ == matrix_;
+  }
+
+ private:
+  std::shared_ptr<const PackedMatrix> matrix_;
+};
+
 }  // namespace
+
+mx::array dequantize(std::shared_ptr<const PackedMatrix> matrix) {
+  const kernels::PackedShape& shape = matrix->shape();
+  mx::Shape sizes = {checked_cast<int>(shape.rows, "rows"), checked_cast<int>(shape.columns, "columns")};
+  const auto stream = mx::default_stream(mx::Device::cpu);
+  return {std::move(sizes), mx::float32, std::make_shared<DequantizePacked>(stream, std::move(matrix)), {}};
+}
 
 mx::array dequantize(const mx::array& blocks, kernels::BlockFormat format, mx::Dtype dtype) {
   const auto size = kernels::block_size(format);

@@ -2,8 +2,11 @@
 // it.
 #pragma once
 
+#include <memory>
+
 #include "base/mx.h"
 #include "kernels/dequant_blocks.h"
+#include "ops/packed_matrix.h"
 
 namespace godwit::ops {
 
@@ -11,5 +14,7 @@ namespace godwit::ops {
 // then rounded once). Runs on the CPU whatever the default device. Throws Error{internal} when the bytes are
 // no whole blocks.
 mx::array dequantize(const mx::array& blocks, kernels::BlockFormat format, mx::Dtype dtype);
+// [rows, columns] f32 of a packed matrix, the values that a product with it is defined by; on the CPU as well.
+mx::array dequantize(std::shared_ptr<const PackedMatrix> matrix);
 
 }  // namespace godwit::ops

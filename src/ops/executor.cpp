@@ -1,5 +1,6 @@
 #include "ops/executor.h"
 
+#include <algorithm>
 #include <chrono>
 #include <numeric>
 
@@ -7,6 +8,20 @@
 #include "kernels/rope.h"
 
 namespace godwit::ops {
+namespace {
+
+// Brings the rows `chosen`, ascending, of `count` rows to the front.
+void move_rows(float* rows, std::int64_t width, std::span<const int> chosen, std::int64_t count) {
+  std::int64_t to = 0, last = -1;
+  for (const int from : chosen) {
+    GODWIT_CHECK(from > last && from < count, "token {} behind {} is chosen of {}", from, last, count);
+    last = from;
+    if (from != to) std::copy_n(rows + from * width, width, rows + to * width);
+    ++to;
+  }
+}
+
+}  // namespace
 
 template <class Work>
 void Executor::timed(const char* name, Work&& work) {
@@ -28,9 +43,15 @@ float* Executor::buffer(int index, std::int64_t elements) {
 }
 
 std::span<const float> Executor::walk(std::span<const StepNode> nodes, const void* input, std::int64_t tokens,
-                                      const StepLayers& layers) {
+                                      const StepLayers& layers, const Cut& cut) {
   int target = 0;
-  for (const StepNode& node : nodes) {
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const StepNode& node = nodes[i];
+    if (i == cut.behind && !cut.tokens.empty()) {
+      GODWIT_CHECK(i > 0, "a step without layers has no rows to choose from");
+      move_rows(reinterpret_cast<float*>(buffers_[1 - target].data()), nodes[i - 1].width, cut.tokens, tokens);
+      tokens = static_cast<std::int64_t>(cut.tokens.size());
+    }
     float* const out = buffer(target, tokens * node.width);
     NativeCall call{input, out, tokens, runtime_, layers, {}};
     if (node.rope >= 0) {
@@ -47,20 +68,23 @@ std::span<const float> Executor::walk(std::span<const StepNode> nodes, const voi
   return {static_cast<const float*>(input), static_cast<std::size_t>(tokens * nodes.back().width)};
 }
 
-std::span<const float> Executor::run(const mx::array& output, const StepLayers& layers) {
+std::span<const float> Executor::run(const mx::array& output, const StepLayers& layers,
+                                     std::span<const int> chosen) {
   const StepChain chain = chain_to(output);
   GODWIT_CHECK(chain.source->flags().row_contiguous, "the input of a step is not contiguous");
-  return walk(chain.nodes, chain.source->data<char>(), chain.source->shape(0), layers);
+  return walk(chain.nodes, chain.source->data<char>(), chain.source->shape(0), layers,
+              {state_nodes_of(chain.nodes), chosen});
 }
 
-std::span<const float> Executor::run(const StepPlan& plan, const StepInput& input, StepOutput wanted) {
+std::span<const float> Executor::run(const StepPlan& plan, const StepInput& input, StepOutput wanted,
+                                     std::span<const int> chosen) {
   const auto tokens = static_cast<std::int64_t>(input.tokens.size());
   GODWIT_CHECK(std::accumulate(input.row_tokens.begin(), input.row_tokens.end(), std::int64_t{0}) == tokens,
                "{} tokens for rows of others", tokens);
   if (!plan.ropes().empty()) timed("RopeTables", [&] { form_tables(plan, input); });
   const std::span<const StepNode> nodes = plan.nodes(wanted);
   GODWIT_CHECK(!nodes.empty(), "nothing to run");
-  const std::span<const float> values = walk(nodes, input.tokens.data(), tokens, input.layers);
+  const std::span<const float> values = walk(nodes, input.tokens.data(), tokens, input.layers, {plan.state_nodes(), chosen});
   ++counts_.planned;
   return wanted == StepOutput::state ? std::span<const float>() : values;
 }

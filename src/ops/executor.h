@@ -34,10 +34,13 @@ class Executor {
   // The values of `output`, f32 row-major, valid until the next run; `layers` are those of the step that it belongs
   // to. Every node between it and arrays that hold data already must be a NativePrimitive, else Error{internal} names
   // the node. What a node throws passes through.
-  std::span<const float> run(const mx::array& output, const StepLayers& layers = {});
+  // `chosen` are the tokens of the step whose values are wanted, ascending; empty: all. What stands behind the last
+  // layer is computed for those alone, with the bits that it would have among the others.
+  std::span<const float> run(const mx::array& output, const StepLayers& layers = {}, std::span<const int> chosen = {});
   // The same values by a plan, with the same bits; none for StepOutput::state. Touches no array of MLX and, in a step
   // of sizes that were there before, no heap.
-  std::span<const float> run(const StepPlan& plan, const StepInput& input, StepOutput wanted);
+  std::span<const float> run(const StepPlan& plan, const StepInput& input, StepOutput wanted,
+                             std::span<const int> chosen = {});
   // Takes the memory that the plan's buffers and tables need for steps of `tokens` tokens.
   void prepare(const StepPlan& plan, std::int64_t tokens);
 
@@ -50,8 +53,13 @@ class Executor {
   }
 
  private:
+  // Tokens that go on behind the first `behind` nodes.
+  struct Cut {
+    std::size_t behind;
+    std::span<const int> tokens;  // empty: all
+  };
   std::span<const float> walk(std::span<const StepNode> nodes, const void* input, std::int64_t tokens,
-                              const StepLayers& layers);
+                              const StepLayers& layers, const Cut& cut);
   float* buffer(int index, std::int64_t elements);
   void place_tables(const StepPlan& plan, std::int64_t tokens);
   void form_tables(const StepPlan& plan, const StepInput& input);

@@ -60,8 +60,8 @@ kernels::Activations rows_from(const kernels::Activations& x, std::int64_t row, 
   if (x.values == nullptr) return part;
   part.values += row * n;
   part.scales += row * groups;
-  part.sums += row * groups;
-  part.half_sums += row * groups * 2;
+  part.sums += row * groups / 2;
+  part.code_sums += row * groups;
   return part;
 }
 

@@ -77,6 +77,26 @@ void attend_pieces(NativeRuntime& runtime, const AttentionArgs& args, std::int64
   });
 }
 
+// The parts of all blocks, for one query: two exponentials a part, which many heads of a long context make worth sharing.
+void merge_parts(NativeRuntime& runtime, const AttentionArgs& args) {
+  runtime.share(args.heads, [&](std::int64_t from, std::int64_t to) {
+    runtime.kernels.attention_merge({.parts = args.parts,
+                                     .out = args.out,
+                                     .intervals = args.intervals,
+                                     .parts_first = args.parts_first,
+                                     .parts_blocks = args.parts_blocks,
+                                     .heads = args.heads,
+                                     .dim = args.values.dim,
+                                     .query_begin = 0,
+                                     .query_end = 1,
+                                     .head_begin = from,
+                                     .head_end = to,
+                                     .out_stride = args.out_stride,
+                                     .sinks = args.sinks,
+                                     .selected = args.selected});
+  });
+}
+
 void attend_by_blocks(NativeRuntime& runtime, AttentionArgs args, std::int64_t begin, std::int64_t end) {
   const std::int64_t size = args.heads * (end - begin) * kernels::part_elements(args.values.dim);
   args.parts = runtime.scratch.take<float>(size).data();
@@ -88,20 +108,7 @@ void attend_by_blocks(NativeRuntime& runtime, AttentionArgs args, std::int64_t b
     part.block_end = begin + to;
     runtime.kernels.attention(part);
   });
-  runtime.kernels.attention_merge({.parts = args.parts,
-                                   .out = args.out,
-                                   .intervals = args.intervals,
-                                   .parts_first = begin,
-                                   .parts_blocks = end - begin,
-                                   .heads = args.heads,
-                                   .dim = args.values.dim,
-                                   .query_begin = 0,
-                                   .query_end = 1,
-                                   .head_begin = 0,
-                                   .head_end = args.heads,
-                                   .out_stride = args.out_stride,
-                                   .sinks = args.sinks,
-                                   .selected = args.selected});
+  merge_parts(runtime, args);
 }
 
 std::int64_t queries_together(const KvRow& row, const KvSpan& span) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "ops/composed_branches.h"
 #include "ops/kv_attention.h"
 #include "ops/kv_layer.h"
 #include "ops/native_branch.h"
@@ -135,25 +136,32 @@ class NativeAttention final : public NativePrimitive {
   }
 
   void run(const NativeCall& call) const override {
-    GODWIT_CHECK(layer_ >= 0 && static_cast<std::size_t>(layer_) < call.layers.kv.size(), "layer {} of a step of {}", layer_,
-                 call.layers.kv.size());
-    KvLayer& kv = call.layers.kv[static_cast<std::size_t>(layer_)];
+    KvLayer& kv = layer_of(call.layers, call.tokens);
     GODWIT_CHECK(!kv.stored, "a layer stored twice in one Step");
-    std::int64_t planned = 0;
-    for (const KvRow& row : kv.rows) {
+    for (const KvRow& row : kv.rows)
       GODWIT_CHECK(row.keys.heads == plan_->kv_heads && row.keys.dim == plan_->head_dim &&
                        row.values.heads == plan_->kv_heads && row.values.dim == plan_->head_dim,
                    "state of {} heads of {} and {}, attention of {} of {}", row.keys.heads, row.keys.dim,
                    row.values.dim, plan_->kv_heads, plan_->head_dim);
-      planned += row.tokens;
-    }
-    GODWIT_CHECK(planned == call.tokens, "{} tokens, {} were planned", call.tokens, planned);
     AttentionRun run(call, *plan_, kv);
     add_branch(call, run.attended(), plan_->o, plan_->after);
     kv.stored = true;
   }
+  mx::array composed(const mx::array& x, Constants& constants, const StepLayers& layers) const override {
+    return composed_attention(x, *plan_, layer_of(layers, x.shape(0)), constants);
+  }
 
  private:
+  KvLayer& layer_of(const StepLayers& layers, std::int64_t tokens) const {
+    GODWIT_CHECK(layer_ >= 0 && static_cast<std::size_t>(layer_) < layers.kv.size(), "layer {} of a step of {}", layer_,
+                 layers.kv.size());
+    KvLayer& kv = layers.kv[static_cast<std::size_t>(layer_)];
+    std::int64_t planned = 0;
+    for (const KvRow& row : kv.rows) planned += row.tokens;
+    GODWIT_CHECK(planned == tokens, "{} tokens, {} were planned", tokens, planned);
+    return kv;
+  }
+
   std::shared_ptr<const AttentionPlan> plan_;
   int layer_;
 };

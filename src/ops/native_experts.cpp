@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "ops/composed_branches.h"
 #include "ops/grouped_products.h"
 #include "ops/native_primitive.h"
 #include "ops/residual.h"
@@ -182,6 +183,9 @@ class NativeExperts final : public NativePrimitive {
                                std::min(kRowsTogether, call.tokens - begin), call.runtime};
       SparseStep(*plan_, part).run();
     }
+  }
+  mx::array composed(const mx::array& x, Constants& constants, const StepLayers&) const override {
+    return composed_experts(x, *plan_, constants);
   }
 
  private:

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "ops/composed_branches.h"
 #include "ops/expert_router.h"
 #include "ops/residual.h"
 
@@ -112,13 +113,20 @@ class NativeGatedDelta final : public NativePrimitive {
   }
 
   void run(const NativeCall& call) const override {
-    GODWIT_CHECK(layer_ >= 0 && static_cast<std::size_t>(layer_) < call.layers.delta.size(), "layer {} of a step of {}",
-                 layer_, call.layers.delta.size());
     GatedDeltaCall own(call, *plan_);
-    add_branch(call, own.moved(call.layers.delta[static_cast<std::size_t>(layer_)]), plan_->out, plan_->after);
+    add_branch(call, own.moved(layer_of(call.layers)), plan_->out, plan_->after);
+  }
+  mx::array composed(const mx::array& x, Constants& constants, const StepLayers& layers) const override {
+    return composed_gated_delta(x, *plan_, layer_of(layers), constants);
   }
 
  private:
+  DeltaLayer& layer_of(const StepLayers& layers) const {
+    GODWIT_CHECK(layer_ >= 0 && static_cast<std::size_t>(layer_) < layers.delta.size(), "layer {} of a step of {}", layer_,
+                 layers.delta.size());
+    return layers.delta[static_cast<std::size_t>(layer_)];
+  }
+
   std::shared_ptr<const GatedDeltaPlan> plan_;
   int layer_;
 };

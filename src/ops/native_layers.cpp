@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/mx_ops.h"
+#include "ops/composed.h"
 #include "ops/native_primitive.h"
 
 namespace godwit::ops {
@@ -33,6 +35,10 @@ class NativeEmbedding final : public NativePrimitive {
       }
     });
   }
+  mx::array composed(const mx::array& x, Constants& constants, const StepLayers&) const override {
+    const mx::array rows = mx::take(constants.matrix("matrix", matrix_), x, 0);
+    return rows * scalar_like(scale_, rows);
+  }
 
  private:
   std::shared_ptr<const PackedMatrix> matrix_;
@@ -53,6 +59,9 @@ class NativeNorm final : public NativePrimitive {
                 call.output + begin * n, end - begin);
     });
   }
+  mx::array composed(const mx::array& x, Constants& constants, const StepLayers&) const override {
+    return composed_norm(x, *norm_, "weight", constants);
+  }
 
  private:
   std::shared_ptr<const NormPlan> norm_;
@@ -70,6 +79,9 @@ class NativeLinear final : public NativePrimitive {
         quantize(call.runtime, static_cast<const float*>(call.input), call.tokens, layer_->inputs());
     const Product product{*layer_, call.output, layer_->outputs()};
     multiply(call.runtime, x, call.tokens, {&product, 1});
+  }
+  mx::array composed(const mx::array& x, Constants& constants, const StepLayers&) const override {
+    return composed_linear(x, *layer_, "matrix", constants);
   }
 
  private:

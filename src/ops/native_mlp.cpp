@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "ops/composed.h"
 #include "ops/native_branch.h"
 #include "ops/residual.h"
 
@@ -28,6 +29,12 @@ class NativeMlp final : public NativePrimitive {
     multiply(runtime, x, call.tokens, products);
     activate_in_place(runtime, plan_->activation, gate.data(), up.data(), call.tokens, n);
     add_branch(call, gate.data(), plan_->down, plan_->after);
+  }
+  mx::array composed(const mx::array& x, Constants& constants, const StepLayers&) const override {
+    const mx::array n = composed_norm(x, plan_->before, "before", constants);
+    const mx::array inner = composed_gated(plan_->activation, composed_linear(n, plan_->gate, "gate", constants),
+                                           composed_linear(n, plan_->up, "up", constants));
+    return composed_residual(x, inner, plan_->down, "down", plan_->after, constants);
   }
 
  private:

@@ -78,8 +78,8 @@ kernels::Activations quantize(NativeRuntime& runtime, const float* x, std::int64
   const std::int64_t groups = n / kernels::kActivationGroup;
   const auto values = runtime.scratch.take<std::int8_t>(rows * n);
   const auto scales = runtime.scratch.take<float>(rows * groups);
-  const auto sums = runtime.scratch.take<float>(rows * groups);
-  const auto half_sums = runtime.scratch.take<std::int32_t>(rows * groups * 2);
+  const auto sums = runtime.scratch.take<float>(rows * groups / 2);
+  const auto code_sums = runtime.scratch.take<std::int32_t>(rows * groups);
   runtime.share(rows, [&](std::int64_t begin, std::int64_t end) {
     runtime.kernels.quantize_rows({.x = x + begin * n,
                                    .rows = end - begin,
@@ -87,10 +87,10 @@ kernels::Activations quantize(NativeRuntime& runtime, const float* x, std::int64
                                    .x_stride = n,
                                    .values = values.data() + begin * n,
                                    .scales = scales.data() + begin * groups,
-                                   .sums = sums.data() + begin * groups,
-                                   .half_sums = half_sums.data() + begin * groups * 2});
+                                   .sums = sums.data() + begin * groups / 2,
+                                   .code_sums = code_sums.data() + begin * groups});
   });
-  return {values.data(), scales.data(), sums.data(), half_sums.data(), x, runtime.activations};
+  return {values.data(), scales.data(), sums.data(), code_sums.data(), x, runtime.activations};
 }
 
 void multiply(NativeRuntime& runtime, const kernels::Activations& x, std::int64_t rows,

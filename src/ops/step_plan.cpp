@@ -41,6 +41,13 @@ StepChain chain_to(const mx::array& output) {
   return chain;
 }
 
+std::size_t state_nodes_of(std::span<const StepNode> nodes) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    if (nodes[i].primitive->layer() >= 0) count = i + 1;
+  return count;
+}
+
 StepPlan::StepPlan(const mx::array& tokens, const mx::array& hidden, const mx::array& logits)
     : nodes_(chain_to(logits).nodes) {
   const std::vector<const mx::array*> arrays = arrays_to(logits);
@@ -51,8 +58,7 @@ StepPlan::StepPlan(const mx::array& tokens, const mx::array& hidden, const mx::a
     fail(ErrorCode::unsupported, "plan", "the hidden states of a step do not lie on the way to its logits");
   hidden_ = static_cast<std::size_t>(at - arrays.begin()) + 1;
   for (const mx::array* array : arrays) owned_.push_back(array->primitive_ptr());
-  for (std::size_t i = 0; i < nodes_.size(); ++i)
-    if (nodes_[i].primitive->layer() >= 0) state_ = i + 1;
+  state_ = state_nodes_of(nodes_);
   fold_ropes();
 }
 

@@ -41,6 +41,8 @@ struct StepChain {
 };
 // Borrows the arrays behind `output`. Error{internal} naming a node that is not ours.
 StepChain chain_to(const mx::array& output);
+// How many of `nodes` come before the last one that reads and writes a layer, that one included.
+std::size_t state_nodes_of(std::span<const StepNode> nodes);
 
 class StepPlan {
  public:
@@ -50,6 +52,8 @@ class StepPlan {
   StepPlan(const mx::array& tokens, const mx::array& hidden, const mx::array& logits);
 
   std::span<const StepNode> nodes(StepOutput wanted) const;
+  // Of the nodes, those up to the last that reads and writes a layer.
+  std::size_t state_nodes() const { return state_; }
   // The rotations of its nodes, equal ones once.
   const std::vector<RopePlan>& ropes() const { return ropes_; }
   // A line for each node: what it does, over which formats and shapes.
