@@ -114,13 +114,15 @@ std::vector<int> ChatEncoder::encode_marked(std::string_view rendered, std::stri
   return ids;
 }
 
-std::vector<int> ChatEncoder::encode(const ChatTemplate& chat_template, ChatInput input) const {
+std::vector<int> ChatEncoder::encode(const ChatTemplate& chat_template, ChatInput input,
+                                     const Continuation& continuation) const {
   const std::string marker = unused_character(input, chat_template.source());
   bool found = false;
   for (Json& message : input.messages)
     if (!message.is_object() || message.value("role", Json()) != "assistant") mark(message, marker, found);
   for (Json* part : {&input.tools, &input.documents, &input.extra}) mark(*part, marker, found);
-  const std::string rendered = chat_template.render(input);
+  std::string rendered = chat_template.render(input);
+  if (continuation) rendered += continuation(rendered);
   // The usual case: one call, and the tokenizer sees the text as every other implementation does.
   if (!found) return tokenizer_.encode(rendered, {.add_special_tokens = false});
   return encode_marked(rendered, marker);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,7 +21,9 @@ class ChatEncoder {
   explicit ChatEncoder(const Tokenizer& tokenizer);
 
   // Renders and tokenizes; the template writes BOS itself where the model wants one. Throws what both throw.
-  std::vector<int> encode(const ChatTemplate& chat_template, ChatInput input) const;
+  // `continuation`, given the rendered prompt, returns the beginning of the answer, which is tokenized together with it.
+  using Continuation = std::function<std::string(std::string_view prompt)>;
+  std::vector<int> encode(const ChatTemplate& chat_template, ChatInput input, const Continuation& continuation = {}) const;
 
  private:
   std::size_t special_at(std::string_view text, std::size_t at) const;

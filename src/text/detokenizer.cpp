@@ -34,12 +34,15 @@ Detokenizer::Detokenizer(const Tokenizer& tokenizer, bool show_special_tokens) {
 Detokenizer::~Detokenizer() = default;
 Detokenizer::Detokenizer(Detokenizer&&) noexcept = default;
 
-std::string Detokenizer::add(int id) {
+std::string Detokenizer::add(int id) { return add(id, impl_->show_special_tokens); }
+std::string Detokenizer::add_shown(int id) { return add(id, true); }
+
+std::string Detokenizer::add(int id, bool is_shown) {
   const Tokenizer::Impl& tokenizer = impl_->tokenizer;
   const bool is_special = tokenizer.need(id) == TokenKind::special;
   std::string text;
   if (!is_special) text = impl_->stream.add(tokenizer.rules.bytes_of(tokenizer.texts[id]));
-  if (is_special && impl_->show_special_tokens) text = impl_->stream.finish() + std::string(tokenizer.texts[id]);
+  if (is_special && is_shown) text = impl_->stream.finish() + std::string(tokenizer.texts[id]);
   impl_->strip_start(text);
   return text;
 }

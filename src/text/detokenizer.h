@@ -20,10 +20,14 @@ class Detokenizer {
   // maximal subpart, or, for the <0xNN> tokens of SentencePiece vocabularies, one for each byte as that
   // library does. An id that no token has (a padded logits row) is Error{invalid_argument}.
   std::string add(int id);
+  // The same with the text of this token, special as it may be.
+  std::string add_shown(int id);
   // What is still held back, as U+FFFD by the same rule.
   std::string finish();
 
  private:
+  std::string add(int id, bool is_shown);
+
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

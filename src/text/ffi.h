@@ -18,6 +18,7 @@ typedef enum GodwitStatus {
   godwit_invalid_argument = 1,  // the text, ids or values handed in cannot be served
   godwit_corrupt = 2,           // a tokenizer, template or grammar that does not parse
   godwit_internal = 3,          // a panic on the Rust side, caught at the border
+  godwit_overloaded = 4,        // served another time: too much of this kind is under way
 } GodwitStatus;
 
 // Memory owned by the library. `data` may be null when `size` is 0.
@@ -92,23 +93,34 @@ GodwitStatus godwit_template_render(const GodwitTemplate* chat_template, const c
 
 // ---- grammars: the crate `llguidance`
 typedef struct GodwitGrammarVocabulary GodwitGrammarVocabulary;
+typedef struct GodwitGrammar GodwitGrammar;
 typedef struct GodwitMatcher GodwitMatcher;
 
-// Tokens as raw bytes, one after another; `offsets` has count + 1 positions. `end`: the id that ends a text.
-GodwitStatus godwit_grammar_vocabulary_new(const char* bytes, const size_t* offsets, size_t count,
-                                           uint32_t end, GodwitGrammarVocabulary** vocabulary,
-                                           GodwitBytes* error);
+// Tokens as raw bytes, one after another; `offsets` has count + 1 positions. `special`: per token, not 0 where the bytes are
+// the name of a token that is no text. `ends`: the ids that end a text, at least one.
+GodwitStatus godwit_grammar_vocabulary_new(const char* bytes, const size_t* offsets, const uint8_t* special,
+                                           size_t count, const uint32_t* ends, size_t end_count,
+                                           GodwitGrammarVocabulary** vocabulary, GodwitBytes* error);
 void godwit_grammar_vocabulary_free(GodwitGrammarVocabulary* vocabulary);
-// `kind`: "json_schema", "regex" or "lark". The vocabulary must outlive the matcher.
-GodwitStatus godwit_matcher_new(const GodwitGrammarVocabulary* vocabulary, const char* kind, size_t kind_size,
-                                const char* grammar, size_t size, GodwitMatcher** matcher,
+// `kind`: "json_object", "json_schema", "regex", "choice" (a JSON array of strings), "lark" or "gbnf". `strict`: not 0
+// where a schema is refused that asks for what cannot be enforced. Ends within a second.
+GodwitStatus godwit_grammar_new(const GodwitGrammarVocabulary* vocabulary, const char* kind, size_t kind_size,
+                                const char* text, size_t size, int strict, GodwitGrammar** grammar,
                                 GodwitBytes* error);
+void godwit_grammar_free(GodwitGrammar* grammar);
+// What of a schema is not enforced: a JSON array of strings.
+GodwitStatus godwit_grammar_notes(const GodwitGrammar* grammar, GodwitBytes* notes, GodwitBytes* error);
+GodwitStatus godwit_matcher_new(const GodwitGrammar* grammar, GodwitMatcher** matcher, GodwitBytes* error);
+GodwitStatus godwit_matcher_clone(const GodwitMatcher* matcher, GodwitMatcher** copy, GodwitBytes* error);
 void godwit_matcher_free(GodwitMatcher* matcher);
 // Bit `id` of `words` is set when that token may come next.
 GodwitStatus godwit_matcher_mask(GodwitMatcher* matcher, uint32_t* words, size_t count, GodwitBytes* error);
 GodwitStatus godwit_matcher_accept(GodwitMatcher* matcher, uint32_t token, GodwitBytes* error);
-// Whether the text so far may end here.
-GodwitStatus godwit_matcher_complete(GodwitMatcher* matcher, int* complete, GodwitBytes* error);
+GodwitStatus godwit_matcher_rollback(GodwitMatcher* matcher, size_t tokens, GodwitBytes* error);
+// Whether the text so far may end here, and whether nothing else can follow.
+GodwitStatus godwit_matcher_state(GodwitMatcher* matcher, int* complete, int* stopped, GodwitBytes* error);
+// The bytes that must come next, as far as they are certain.
+GodwitStatus godwit_matcher_forced(GodwitMatcher* matcher, GodwitBytes* text, GodwitBytes* error);
 
 #ifdef __cplusplus
 }

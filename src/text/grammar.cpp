@@ -1,6 +1,8 @@
 #include "text/grammar.h"
 
-#include "base/error.h"
+#include <algorithm>
+
+#include "base/json.h"
 #include "text/rust_call.h"
 
 namespace godwit::text {
@@ -11,25 +13,41 @@ constexpr std::string_view kTag = "grammar";
 std::string_view name_of(GrammarKind kind) {
   switch (kind) {
     case GrammarKind::json_object:
-    case GrammarKind::choice:
-    case GrammarKind::gbnf:
-      break;
+      return "json_object";
     case GrammarKind::json_schema:
       return "json_schema";
     case GrammarKind::regex:
       return "regex";
+    case GrammarKind::choice:
+      return "choice";
     case GrammarKind::lark:
       return "lark";
+    case GrammarKind::gbnf:
+      return "gbnf";
   }
-  fail(ErrorCode::unsupported, kTag, "grammars of this kind are not served yet");
+  return "";
 }
 
 struct FreeVocabulary {
   void operator()(GodwitGrammarVocabulary* handle) const { godwit_grammar_vocabulary_free(handle); }
 };
+struct FreeGrammar {
+  void operator()(GodwitGrammar* handle) const { godwit_grammar_free(handle); }
+};
 struct FreeMatcher {
   void operator()(GodwitMatcher* handle) const { godwit_matcher_free(handle); }
 };
+
+std::vector<GrammarToken> tokens_of(const Tokenizer& tokenizer, const std::set<int>& ends, int size) {
+  std::vector<GrammarToken> tokens(static_cast<std::size_t>(std::max(size, tokenizer.vocabulary_size())));
+  for (int id = 0; id < tokenizer.vocabulary_size(); ++id) {
+    const std::optional<std::string> stored = tokenizer.token_of(id);
+    if (!stored) continue;
+    const bool is_special = tokenizer.is_special(id) || ends.contains(id);
+    tokens[static_cast<std::size_t>(id)] = {is_special ? *stored : tokenizer.bytes_of(id), is_special};
+  }
+  return tokens;
+}
 
 }  // namespace
 
@@ -38,52 +56,93 @@ struct GrammarVocabulary::Impl {
   std::size_t size = 0;
 };
 
-struct GrammarMatcher::Impl {
-  std::unique_ptr<GodwitMatcher, FreeMatcher> handle;
-  std::size_t words = 0;
+struct CompiledGrammar::Impl {
+  std::unique_ptr<GodwitGrammar, FreeGrammar> handle;
 };
 
-GrammarVocabulary::GrammarVocabulary(const std::vector<std::string>& tokens, int end_id)
+struct GrammarMatcher::Impl {
+  std::shared_ptr<const CompiledGrammar> grammar;
+  std::unique_ptr<GodwitMatcher, FreeMatcher> handle;
+};
+
+GrammarVocabulary::GrammarVocabulary(const std::vector<GrammarToken>& tokens, const std::set<int>& ends)
     : impl_(std::make_unique<Impl>()) {
   std::string bytes;
   std::vector<std::size_t> offsets = {0};
-  for (const std::string& token : tokens) {
-    bytes += token;
+  std::vector<std::uint8_t> special;
+  for (const GrammarToken& token : tokens) {
+    bytes += token.bytes;
     offsets.push_back(bytes.size());
+    special.push_back(token.is_special && !token.bytes.empty());
   }
+  const std::vector<std::uint32_t> end_ids(ends.begin(), ends.end());
   GodwitGrammarVocabulary* handle = nullptr;
   rust_call(kTag, "vocabulary", [&](GodwitBytes* error) {
-    return godwit_grammar_vocabulary_new(bytes.data(), offsets.data(), tokens.size(),
-                                         static_cast<std::uint32_t>(end_id), &handle, error);
+    return godwit_grammar_vocabulary_new(bytes.data(), offsets.data(), special.data(), tokens.size(),
+                                         end_ids.data(), end_ids.size(), &handle, error);
   });
   impl_->handle.reset(handle);
   impl_->size = tokens.size();
 }
 
+GrammarVocabulary::GrammarVocabulary(const Tokenizer& tokenizer, const std::set<int>& ends, int size)
+    : GrammarVocabulary(tokens_of(tokenizer, ends, size), ends) {}
+
 GrammarVocabulary::~GrammarVocabulary() = default;
 GrammarVocabulary::GrammarVocabulary(GrammarVocabulary&&) noexcept = default;
 
-GrammarMatcher::GrammarMatcher(const GrammarVocabulary& vocabulary, GrammarKind kind,
-                               std::string_view grammar)
-    : impl_(std::make_unique<Impl>()) {
-  const std::string_view name = name_of(kind);
-  GodwitMatcher* handle = nullptr;
-  rust_call(kTag, name, [&](GodwitBytes* error) {
-    return godwit_matcher_new(vocabulary.impl().handle.get(), name.data(), name.size(), grammar.data(),
-                              grammar.size(), &handle, error);
+std::size_t GrammarVocabulary::size() const { return impl_->size; }
+
+CompiledGrammar::CompiledGrammar(std::shared_ptr<const GrammarVocabulary> vocabulary, const GrammarSpec& spec)
+    : vocabulary_(std::move(vocabulary)), impl_(std::make_unique<Impl>()) {
+  const std::string_view kind = name_of(spec.kind);
+  GodwitGrammar* handle = nullptr;
+  rust_call(kTag, kind, [&](GodwitBytes* error) {
+    return godwit_grammar_new(vocabulary_->impl().handle.get(), kind.data(), kind.size(), spec.text.data(),
+                              spec.text.size(), spec.is_strict, &handle, error);
   });
   impl_->handle.reset(handle);
-  impl_->words = (vocabulary.impl().size + 31) / 32;
+  RustBytes notes;
+  rust_call(kTag, kind, [&](GodwitBytes* error) { return godwit_grammar_notes(handle, notes.out(), error); });
+  notes_ = parse_json(notes.view(), "notes").get<std::vector<std::string>>();
+}
+
+CompiledGrammar::~CompiledGrammar() = default;
+
+GrammarMatcher::GrammarMatcher(std::shared_ptr<const CompiledGrammar> grammar)
+    : impl_(std::make_unique<Impl>()) {
+  GodwitMatcher* handle = nullptr;
+  rust_call(kTag, "start", [&](GodwitBytes* error) {
+    return godwit_matcher_new(grammar->impl().handle.get(), &handle, error);
+  });
+  impl_->handle.reset(handle);
+  impl_->grammar = std::move(grammar);
 }
 
 GrammarMatcher::~GrammarMatcher() = default;
 GrammarMatcher::GrammarMatcher(GrammarMatcher&&) noexcept = default;
 
-std::vector<std::uint32_t> GrammarMatcher::mask() {
-  std::vector<std::uint32_t> words(impl_->words);
+GrammarMatcher GrammarMatcher::clone() const {
+  GodwitMatcher* handle = nullptr;
+  rust_call(kTag, "copy", [&](GodwitBytes* error) {
+    return godwit_matcher_clone(impl_->handle.get(), &handle, error);
+  });
+  GrammarMatcher copy;
+  copy.impl_ = std::make_unique<Impl>();
+  copy.impl_->handle.reset(handle);
+  copy.impl_->grammar = impl_->grammar;
+  return copy;
+}
+
+void GrammarMatcher::mask(std::span<std::uint32_t> words) {
   rust_call(kTag, "mask", [&](GodwitBytes* error) {
     return godwit_matcher_mask(impl_->handle.get(), words.data(), words.size(), error);
   });
+}
+
+std::vector<std::uint32_t> GrammarMatcher::mask() {
+  std::vector<std::uint32_t> words(impl_->grammar->vocabulary().mask_words());
+  mask(words);
   return words;
 }
 
@@ -93,12 +152,34 @@ void GrammarMatcher::accept(int id) {
   });
 }
 
+void GrammarMatcher::rollback(std::size_t tokens) {
+  rust_call(kTag, "rollback", [&](GodwitBytes* error) {
+    return godwit_matcher_rollback(impl_->handle.get(), tokens, error);
+  });
+}
+
 bool GrammarMatcher::is_complete() {
-  int complete = 0;
+  int complete = 0, stopped = 0;
   rust_call(kTag, "state", [&](GodwitBytes* error) {
-    return godwit_matcher_complete(impl_->handle.get(), &complete, error);
+    return godwit_matcher_state(impl_->handle.get(), &complete, &stopped, error);
   });
   return complete != 0;
+}
+
+bool GrammarMatcher::is_stopped() {
+  int complete = 0, stopped = 0;
+  rust_call(kTag, "state", [&](GodwitBytes* error) {
+    return godwit_matcher_state(impl_->handle.get(), &complete, &stopped, error);
+  });
+  return stopped != 0;
+}
+
+std::string GrammarMatcher::forced() {
+  RustBytes text;
+  rust_call(kTag, "forced", [&](GodwitBytes* error) {
+    return godwit_matcher_forced(impl_->handle.get(), text.out(), error);
+  });
+  return std::string(text.view());
 }
 
 }  // namespace godwit::text

@@ -14,21 +14,33 @@ namespace {
 const std::vector<std::string> kTokens = {"\xF0", "\x9F", "\x8C", "\xB8", "\xF0\x9F", "\x8C\xB8\xF0",
                                           "\x8E", "\xC3", "\x80", "\"",   "\xC0",     "\xC1",
                                           "\xF5", "\xFF", "a",    "\x8D", ""};
-constexpr std::size_t kEnd = 16;  // special: it adds no text
+constexpr int kEnd = 16;  // special: it adds no text
+
+std::shared_ptr<const GrammarVocabulary> vocabulary_of(const std::vector<std::string>& tokens, int end) {
+  std::vector<GrammarToken> all;
+  for (const std::string& bytes : tokens) all.push_back({bytes});
+  return std::make_shared<const GrammarVocabulary>(all, std::set<int>{end});
+}
+
+GrammarMatcher matcher_of(const std::shared_ptr<const GrammarVocabulary>& vocabulary, GrammarKind kind,
+                          std::string text, bool strict = true) {
+  return GrammarMatcher(
+      std::make_shared<const CompiledGrammar>(vocabulary, GrammarSpec{kind, std::move(text), strict}));
+}
 
 std::set<std::string> allowed(GrammarMatcher& matcher) {
   const auto mask = matcher.mask();
   std::set<std::string> out;
   for (std::size_t id = 0; id < kTokens.size(); ++id)
-    if (mask[id / 32] >> (id % 32) & 1) out.insert(id == kEnd ? "<end>" : kTokens[id]);
+    if (mask[id / 32] >> (id % 32) & 1) out.insert(static_cast<int>(id) == kEnd ? "<end>" : kTokens[id]);
   return out;
 }
 
 using Set = std::set<std::string>;
 
 TEST(Grammar, TokensThatHoldAPieceOfACharacterAreAllowedWhereTheyFit) {
-  const GrammarVocabulary vocabulary(kTokens, static_cast<int>(kEnd));
-  GrammarMatcher matcher(vocabulary, GrammarKind::regex, "[\U0001F300-\U0001F37F]+");
+  const auto vocabulary = vocabulary_of(kTokens, kEnd);
+  GrammarMatcher matcher = matcher_of(vocabulary, GrammarKind::regex, "[\U0001F300-\U0001F37F]+");
   EXPECT_EQ(allowed(matcher), (Set{"\xF0", "\xF0\x9F"}));
   EXPECT_FALSE(matcher.is_complete());
   matcher.accept(0);
@@ -46,8 +58,8 @@ TEST(Grammar, TokensThatHoldAPieceOfACharacterAreAllowedWhereTheyFit) {
 }
 
 TEST(Grammar, AJsonStringTakesOnlyBytesOfCharacters) {
-  const GrammarVocabulary vocabulary(kTokens, static_cast<int>(kEnd));
-  GrammarMatcher matcher(vocabulary, GrammarKind::json_schema, R"({"type":"string"})");
+  const auto vocabulary = vocabulary_of(kTokens, kEnd);
+  GrammarMatcher matcher = matcher_of(vocabulary, GrammarKind::json_schema, R"({"type":"string"})");
   matcher.accept(9);
   const Set start = allowed(matcher);
   EXPECT_TRUE(start.contains("\xC3"));
@@ -70,11 +82,11 @@ TEST(Grammar, EverySplitOfAValidTextIsAccepted) {
     tokens.push_back(token);
   }
   tokens.push_back("");
-  const GrammarVocabulary vocabulary(tokens, static_cast<int>(tokens.size()) - 1);
+  const auto vocabulary = vocabulary_of(tokens, static_cast<int>(tokens.size()) - 1);
   for (int round = 0; round < 300; ++round) {
     std::string text;
     for (unsigned size = 1 + random() % 4; size > 0; --size) append_utf8(text, 0x1F300 + random() % 0x80);
-    GrammarMatcher matcher(vocabulary, GrammarKind::regex, "[\U0001F300-\U0001F37F]+");
+    GrammarMatcher matcher = matcher_of(vocabulary, GrammarKind::regex, "[\U0001F300-\U0001F37F]+");
     for (std::size_t at = 0; at < text.size();) {
       std::vector<int> fits;
       for (std::size_t id = 0; id + 1 < tokens.size(); ++id)
@@ -89,12 +101,12 @@ TEST(Grammar, EverySplitOfAValidTextIsAccepted) {
 }
 
 TEST(Grammar, BadGrammarsAndTokensAreErrors) {
-  const GrammarVocabulary vocabulary(kTokens, static_cast<int>(kEnd));
-  EXPECT_THROW(GrammarMatcher(vocabulary, GrammarKind::regex, "(?=a)b"), Error);
-  EXPECT_THROW(GrammarMatcher(vocabulary, GrammarKind::json_schema, "{"), Error);
-  EXPECT_THROW(GrammarMatcher(vocabulary, GrammarKind::lark, "start: ("), Error);
-  EXPECT_THROW(GrammarVocabulary(kTokens, 99), Error);
-  GrammarMatcher matcher(vocabulary, GrammarKind::regex, "a");
+  const auto vocabulary = vocabulary_of(kTokens, kEnd);
+  EXPECT_THROW(matcher_of(vocabulary, GrammarKind::regex, "(?=a)b"), Error);
+  EXPECT_THROW(matcher_of(vocabulary, GrammarKind::json_schema, "{"), Error);
+  EXPECT_THROW(matcher_of(vocabulary, GrammarKind::lark, "start: ("), Error);
+  EXPECT_THROW(vocabulary_of(kTokens, 99), Error);
+  GrammarMatcher matcher = matcher_of(vocabulary, GrammarKind::regex, "a");
   EXPECT_THROW(matcher.accept(9), Error);
   EXPECT_THROW(matcher.accept(1000), Error);
 }

@@ -34,6 +34,7 @@ void rust_call(std::string_view tag, std::string_view origin, Call&& call) {
   ErrorCode code = ErrorCode::internal;
   if (status == godwit_invalid_argument) code = ErrorCode::invalid_argument;
   if (status == godwit_corrupt) code = ErrorCode::corrupt_file;
+  if (status == godwit_overloaded) code = ErrorCode::overloaded;
   fail(code, tag, "{}: {}", origin, error.view());
 }
 

@@ -11,6 +11,7 @@ pub enum Status {
     InvalidArgument = 1,
     Corrupt = 2,
     Internal = 3,
+    Overloaded = 4,
 }
 
 /// Why a call failed: the status and the message that go over the border.
@@ -50,6 +51,13 @@ impl From<String> for Bytes {
     }
 }
 
+impl From<Vec<u8>> for Bytes {
+    fn from(bytes: Vec<u8>) -> Bytes {
+        let (data, size) = release(bytes);
+        Bytes { data, size }
+    }
+}
+
 impl From<Vec<u32>> for Ids {
     fn from(ids: Vec<u32>) -> Ids {
         let (data, size) = release(ids);
@@ -75,7 +83,7 @@ pub unsafe extern "C" fn godwit_ids_free(ids: Ids) {
     }
 }
 
-fn panic_message(payload: Box<dyn Any + Send>) -> String {
+pub fn panic_message(payload: Box<dyn Any + Send>) -> String {
     let text = payload
         .downcast_ref::<&str>()
         .map(|s| s.to_string())
@@ -84,7 +92,7 @@ fn panic_message(payload: Box<dyn Any + Send>) -> String {
 }
 
 /// A library does not print: the message of a panic travels in the error. Every Rust thread of the process is ours.
-fn silence_panics() {
+pub fn silence_panics() {
     static SILENCED: Once = Once::new();
     SILENCED.call_once(|| set_hook(Box::new(|_| {})));
 }

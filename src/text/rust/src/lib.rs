@@ -4,10 +4,17 @@
 mod border;
 mod bpe;
 mod chat_template;
+mod disjoint;
+mod ecma;
+mod finite;
+mod gbnf;
 mod grammar;
+mod grammar_spec;
 mod json;
 mod merges;
 mod parts;
 mod pipeline;
+mod pointer;
+mod schema;
 mod texts;
 mod tokenizer;
