@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "decode/generation.h"
 #include "text/detokenizer.h"
 #include "text/stop_strings.h"
 #include "text/tokenizer.h"
@@ -14,8 +15,9 @@ namespace godwit::decode {
 
 class AnswerText {
  public:
-  // Without a tokenizer every piece is empty. `tokenizer` must outlive the object.
-  AnswerText(const std::optional<text::Tokenizer>& tokenizer, std::vector<std::string> stops);
+  // Looks at stop, include_stop_text, stops_begin_after, stops_wait_if and shown_special_tokens of the request. Without a tokenizer
+  // every piece is empty. `tokenizer` must outlive the object.
+  AnswerText(const std::optional<text::Tokenizer>& tokenizer, const GenerationRequest& request);
 
   // What became certain with this token; `matched` ends the answer.
   text::StopStrings::Piece add(int id);
@@ -23,9 +25,19 @@ class AnswerText {
   text::StopStrings::Piece finish();
 
  private:
+  text::StopStrings::Piece take(const std::string& more);
+  std::string before_stops(const std::string& text);
+  bool is_undecided();
+
   const std::optional<text::Tokenizer>& tokenizer_;
   std::optional<text::Detokenizer> detokenizer_;
+  std::vector<int> shown_;
   text::StopStrings stops_;
+  bool includes_stop_;
+  std::string begin_after_;  // empty: stop strings count
+  std::string wait_if_;      // not empty: whether the answer begins with it is not known yet
+  std::string head_;         // of the text so far, until it is
+  std::string tail_;         // of the text so far, what may begin begin_after_
 };
 
 }  // namespace godwit::decode

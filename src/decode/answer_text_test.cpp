@@ -23,7 +23,7 @@ struct Spoken {
 };
 
 // What a request for `stops` receives from a model that says `bytes` and then the end token.
-Spoken spoken(const std::vector<int>& ids, std::vector<std::string> stops = {}, int max_tokens = -1) {
+Spoken spoken(const std::vector<int>& ids, const GenerationRequest& wanted) {
   testing::Script script{.logits = [ids](int position) {
     const auto at = static_cast<std::size_t>(position);
     return testing::one_hot(at < ids.size() ? ids[at] : kEnd, kWidth);
@@ -31,11 +31,9 @@ Spoken spoken(const std::vector<int>& ids, std::vector<std::string> stops = {}, 
   script.vocabulary = kWidth;
   script.end_ids = {kEnd};
   Engine engine([&] { return testing::scripted_bundle(script, testing::byte_tokenizer()); }, Log());
-  GenerationRequest request;
+  GenerationRequest request = wanted;
   request.prompt = {'?'};
   request.sampling.temperature = 0;
-  request.stop = std::move(stops);
-  request.max_tokens = max_tokens;
   Job job = engine.submit(request);
   Spoken spoken;
   while (const std::optional<TokenEvent> event = job.next()) {
@@ -46,6 +44,13 @@ Spoken spoken(const std::vector<int>& ids, std::vector<std::string> stops = {}, 
     spoken.match = event->stop_match;
   }
   return spoken;
+}
+
+Spoken spoken(const std::vector<int>& ids, std::vector<std::string> stops = {}, int max_tokens = -1) {
+  GenerationRequest request;
+  request.stop = std::move(stops);
+  request.max_tokens = max_tokens;
+  return spoken(ids, request);
 }
 
 std::vector<int> bytes(std::string_view text) {
@@ -76,6 +81,32 @@ TEST(AnswerText, the_earliest_stop_string_cuts_the_text_wherever_tokens_end) {
   }
 }
 
+TEST(AnswerText, stop_strings_count_behind_the_text_that_they_begin_after) {
+  GenerationRequest request;
+  request.stop = {"x", "</t>y"};
+  request.stops_begin_after = "</t>";
+  EXPECT_EQ(spoken(bytes("axb</t>cxd"), request).text, "axb</t>c");
+  EXPECT_EQ(spoken(bytes("</t></t>yz"), request).text, "</t>") << "the second mark is text like any other";
+  EXPECT_EQ(spoken(bytes("</t>yz"), request).text, "</t>yz");
+  EXPECT_EQ(spoken(bytes("axb</t"), request).text, "axb</t") << "nothing is held back for the mark";
+  request.include_stop_text = true;
+  const Spoken got = spoken(bytes("x</t>abxc"), request);
+  EXPECT_EQ(got.text, "x</t>abx");
+  EXPECT_EQ(got.match, "x");
+}
+
+TEST(AnswerText, a_special_token_has_text_where_it_is_asked_for) {
+  GenerationRequest request;
+  request.max_tokens = 3;
+  request.ignore_eos = true;
+  EXPECT_EQ(spoken({'a', kEnd, 'b'}, request).text, "ab");
+  request.shown_special_tokens = {kEnd};
+  const std::string mark = *testing::byte_tokenizer().token_of(kEnd);
+  EXPECT_EQ(spoken({'a', kEnd, 'b'}, request).text, "a" + mark + "b");
+  request.stop = {mark};
+  EXPECT_EQ(spoken({'a', kEnd, 'b'}, request).text, "a");
+}
+
 TEST(AnswerText, held_back_text_is_delivered_when_the_answer_ends_first) {
   EXPECT_EQ(spoken(bytes("ab</do"), {"</done>"}).text, "ab</do");
   const Spoken limited = spoken(bytes("ab</done>"), {"</done>"}, 6);
@@ -103,6 +134,33 @@ TEST(AnswerText, end_ids_and_ids_past_the_vocabulary_leave_no_text) {
   const Spoken padded = spoken({'h', 259, 'i'});
   EXPECT_EQ(padded.text, "hi");
   EXPECT_EQ(padded.tokens, 3u);
+}
+
+// What a whole answer shows with the stop string "b", whose reasoning stands between <t> and </t>.
+std::string shown_of(std::string_view said, std::string wait_if) {
+  const std::optional<text::Tokenizer> tokenizer = testing::byte_tokenizer();
+  GenerationRequest request;
+  request.stop = {"b"};
+  request.stops_begin_after = "</t>";
+  request.stops_wait_if = std::move(wait_if);
+  AnswerText answer(tokenizer, request);
+  std::string text;
+  for (const int id : bytes(said)) {
+    const text::StopStrings::Piece piece = answer.add(id);
+    text += piece.text;
+    if (piece.matched) return text + "|" + *piece.matched;
+  }
+  const text::StopStrings::Piece rest = answer.finish();
+  return text + rest.text + (rest.matched ? "|" + *rest.matched : "");
+}
+
+TEST(AnswerText, stop_strings_wait_for_the_end_of_reasoning_where_the_answer_has_some) {
+  EXPECT_EQ(shown_of("ab</t>cbd", ""), "ab</t>c|b");
+  EXPECT_EQ(shown_of(" <t>ab</t>cbd", "<t>"), " <t>ab</t>c|b");
+  EXPECT_EQ(shown_of("<ab</t>cbd", "<t>"), "<a|b") << "it began like reasoning and is none";
+  EXPECT_EQ(shown_of("b", "<t>"), "|b");
+  EXPECT_EQ(shown_of(" <", "<t>"), " <");
+  EXPECT_EQ(shown_of("", "<t>"), "");
 }
 
 }  // namespace

@@ -19,6 +19,8 @@ class Candidates {
   // Every token whose logit is above -infinity, in id order. Throws Error{internal} when a logit is NaN or
   // +infinity or none is left: the request fails, not the engine.
   explicit Candidates(std::span<const double> logits);
+  // Of `items` above -infinity, in id order or sorted, out of so many tokens. Throws Error{internal} when there is none.
+  Candidates(std::vector<Candidate> items, std::size_t of);
 
   // Keeps the k largest. k < 1 keeps all.
   void keep_top_k(int k);
@@ -31,6 +33,23 @@ class Candidates {
   // last in order.
   void exclude_top_choices(double threshold);
 
+  // Keeps what lies at most n standard deviations (of the logits that are left) below the largest. n <= 0 keeps all.
+  void keep_top_n_sigma(double n);
+  // Locally typical: the smallest set, nearest to the entropy first, whose probabilities add up to more than p.
+  void keep_typical(double p);
+  // Divides the logits. A temperature below 1e-5 keeps the best alone.
+  void scale(double temperature);
+  // Scales by a temperature within `range` of `middle`, at least 0: the share of the largest possible entropy, to the
+  // power of `exponent`, says where.
+  void scale_by_entropy(double middle, double range, double exponent);
+  // Keeps what surprises by at most so many bits; at least the best.
+  void keep_surprise(double bits);
+
+  // Base 2 logarithm of the inverse of a candidate's probability.
+  double surprise_of(int id) const;
+  // In order, the largest first.
+  void sort();
+
   std::span<const Candidate> items() const { return items_; }
   // The largest logit, at the lowest id.
   const Candidate& best() const;
@@ -38,6 +57,9 @@ class Candidates {
  private:
   // Unnormalised probabilities exp(logit - largest), in the order of items().
   std::vector<double> weights() const;
+
+  // -log of the probabilities, in the order of items(), and their mean.
+  std::vector<double> surprises(double& entropy) const;
 
   std::vector<Candidate> items_;  // in id order, or sorted once a sampler had to sort
 };

@@ -5,13 +5,17 @@
 
 #include "base/error.h"
 #include "base/mx_error.h"
-#include "decode/generation_loop.h"
 #include "decode/mailbox.h"
-#include "decode/prompt_cache.h"
+#include "decode/request_check.h"
+#include "decode/row_runner.h"
+#include "decode/row_stores.h"
+#include "decode/scheduler.h"
 #include "models/model_bundle.h"
 
 namespace godwit::decode {
 namespace {
+
+constexpr std::string_view kClosing = "the engine is shutting down";
 
 std::uint64_t draw_seed() {
   std::random_device device;
@@ -22,89 +26,86 @@ std::uint64_t draw_seed() {
 
 struct Engine::Impl {
   Log log;
-  PromptCacheOptions cache_options;
+  EngineOptions options;
   Mailbox mailbox;
-  const models::ModelBundle* bundle = nullptr;  // lives on the engine thread's stack from ready to the end
-  PromptCache* cache = nullptr;                 // so does this
+  EngineCounters counters;
+  // On the engine thread's stack from ready to the end.
+  const models::ModelBundle* bundle = nullptr;
+  RowStores* stores = nullptr;
+  std::size_t row_budget = 0;
   std::thread thread;
 
   void thread_main(const OpenBundle& open, std::promise<void> ready);
-  void serve(const std::shared_ptr<Job::Impl>& job);
-  void serve(const std::unique_ptr<Task>& task);
-  void run_loop(Job::Impl& job);
-  void run_choice(Job::Impl& job, const GenerationRequest& request, int choice);
+  void serve_until_closed(Scheduler& scheduler);
+  void serve(Task& task) const;
+  void check(const GenerationRequest& request) const;
 };
 
 void Engine::Impl::thread_main(const OpenBundle& open, std::promise<void> ready) {
   std::unique_ptr<models::ModelBundle> opened;
-  std::unique_ptr<PromptCache> opened_cache;
+  std::optional<RowStores> opened_stores;
+  std::optional<Scheduler> scheduler;
   try {
     opened = translate_mx_errors("engine", open);
     bundle = opened.get();
-    opened_cache = PromptCache::open(*bundle, cache_options, log);
-    cache = opened_cache.get();
+    stores = &opened_stores.emplace(*bundle, options, log);
+    row_budget = stores->row_budget();
+    scheduler.emplace(*bundle, options, mailbox, *stores, counters, log);
   } catch (...) {
     ready.set_exception(std::current_exception());
     return;
   }
   ready.set_value();
-  while (const std::optional<Message> message = mailbox.take())
-    std::visit([this](const auto& work) { serve(work); }, *message);
+  serve_until_closed(*scheduler);
+  scheduler->end_all(ErrorCode::cancelled, kClosing);
 }
 
-// The guard around one row: whatever ends this job, the next one is served.
-void Engine::Impl::serve(const std::shared_ptr<Job::Impl>& job) {
+void Engine::Impl::serve_until_closed(Scheduler& scheduler) {
+  while (!mailbox.is_closed()) {
+    while (const std::unique_ptr<Task> task = mailbox.take_task()) serve(*task);
+    try {
+      if (!scheduler.turn()) mailbox.bell()->wait(scheduler.patience());
+    } catch (const std::exception& error) {  // none of one row or one step, which end alone
+      log.error("a turn failed: {}", error.what());
+      scheduler.end_all(ErrorCode::internal, error.what());
+    }
+  }
+}
+
+void Engine::Impl::serve(Task& task) const {
   std::exception_ptr problem;
   try {
-    translate_mx_errors("engine", [&] { run_loop(*job); });
-  } catch (const std::exception& error) {
-    log.warning("a request failed: {}", error.what());
-    problem = std::current_exception();
-  }
-  // Handed over whole: after this line the exception belongs to the job's holder alone.
-  if (problem) job->fail(std::move(problem));
-}
-
-void Engine::Impl::run_loop(Job::Impl& job) {
-  GenerationRequest request = job.request;
-  for (int choice = 0; choice < job.request.choices; ++choice) {
-    request.choice = job.request.choice + choice;
-    run_choice(job, request, choice);
-  }
-}
-
-void Engine::Impl::run_choice(Job::Impl& job, const GenerationRequest& request, int choice) {
-  GenerationLoop loop(*bundle, request, job.seed, cache);
-  while (!loop.finished()) {
-    if (mailbox.is_closed()) fail(ErrorCode::cancelled, "engine", "the engine is shutting down");
-    std::optional<TokenEvent> event = job.is_cancelled(choice) ? loop.cancel() : loop.advance();
-    if (!event) continue;
-    event->choice = choice;
-    job.push(std::move(*event), loop.timings());
-  }
-  loop.remember();
-  const Timings& t = loop.timings();
-  log.debug("prompt of {} tokens, {} of them found in the cache, answer of {}", t.prompt_tokens, t.cached_tokens,
-            t.completion_tokens);
-}
-
-void Engine::Impl::serve(const std::unique_ptr<Task>& task) {
-  std::exception_ptr problem;
-  try {
-    translate_mx_errors("engine", [&] { task->work(*bundle); });
+    translate_mx_errors("engine", [&] { task.work(*bundle); });
   } catch (const std::exception&) {
     problem = std::current_exception();
   }
-  if (problem) return task->done.set_exception(std::move(problem));
-  task->done.set_value();
+  if (problem) return task.done.set_exception(std::move(problem));
+  task.done.set_value();
 }
 
-Engine::Engine(const models::ModelOptions& options, Log log, const PromptCacheOptions& cache)
-    : Engine([options, log] { return models::ModelBundle::open(options, log); }, log, cache) {}
+// A policy of its own is looked at over a store that nothing is ever put into.
+void Engine::Impl::check(const GenerationRequest& request) const {
+  validate_request(*bundle, request);
+  if (!request.kv) return need_budget(*bundle, request, *bundle->store, row_budget);
+  const cache::StateStore store(bundle->graph->state_needs(), *request.kv, bundle->mode);
+  need_budget(*bundle, request, store, row_budget);
+}
 
-Engine::Engine(OpenBundle open, Log log, const PromptCacheOptions& cache) : impl_(std::make_unique<Impl>()) {
+Engine::Engine(const models::ModelOptions& model, Log log, const EngineOptions& options)
+    : Engine([model, log] { return models::ModelBundle::open(model, log); }, log, options) {}
+
+Engine::Engine(OpenBundle open, Log log, const EngineOptions& options) : impl_(std::make_unique<Impl>()) {
+  if (options.max_rows < 1 || options.event_limit < 1)
+    fail(ErrorCode::invalid_argument, "engine", "{} rows and {} events for a reader: at least one of each is needed",
+         options.max_rows, options.event_limit);
+  if (options.prefill_tokens && *options.prefill_tokens < 1)
+    fail(ErrorCode::invalid_argument, "engine", "{} tokens of prompts a step: at least one is needed",
+         *options.prefill_tokens);
+  if (options.checkpoint_every < 0 || (options.checkpoint_every > 0 && options.cache.folder.empty()))
+    fail(ErrorCode::invalid_argument, "engine", "a checkpoint every {} tokens{}", options.checkpoint_every,
+         options.checkpoint_every < 0 ? "" : " needs a folder of the prompt cache");
   impl_->log = std::move(log);
-  impl_->cache_options = cache;
+  impl_->options = options;
   std::promise<void> ready;
   std::future<void> opened = ready.get_future();
   impl_->thread =
@@ -120,26 +121,20 @@ Engine::Engine(OpenBundle open, Log log, const PromptCacheOptions& cache) : impl
 }
 
 Engine::~Engine() {
-  const std::deque<Message> left = impl_->mailbox.close();
-  const auto reason =
-      std::make_exception_ptr(Error(ErrorCode::cancelled, "engine", "the engine is shutting down"));
-  for (const Message& message : left) {
-    if (const auto* job = std::get_if<std::shared_ptr<Job::Impl>>(&message)) {
-      (*job)->fail(reason);
-    } else {
-      std::get<std::unique_ptr<Task>>(message)->done.set_exception(reason);
-    }
-  }
+  const Mailbox::Left left = impl_->mailbox.close();
+  const auto reason = [] { return std::make_exception_ptr(Error(ErrorCode::cancelled, "engine", kClosing)); };
+  for (const auto& job : left.jobs) job->fail(reason());
+  for (const auto& task : left.tasks) task->done.set_exception(reason());
   impl_->thread.join();
 }
 
 const models::ModelBundle& Engine::model() const { return *impl_->bundle; }
 
 Job Engine::submit(GenerationRequest request) {
-  validate_request(model(), request);
+  impl_->check(request);
   const std::uint64_t seed = request.sampling.seed ? *request.sampling.seed : draw_seed();
-  auto job = std::make_shared<Job::Impl>(std::move(request), seed);
-  impl_->mailbox.add(job, kQueueLimit);
+  auto job = std::make_shared<Job::Impl>(std::move(request), seed, impl_->mailbox.bell());
+  impl_->mailbox.add(job, impl_->options.queue_limit);
   return Job(std::move(job));
 }
 
@@ -151,10 +146,12 @@ void Engine::run(std::function<void(const models::ModelBundle&)> work) {
   done.get();
 }
 
+EngineStats Engine::stats() const { return impl_->counters.snapshot(); }
+
 std::optional<cache::PrefixCacheStats> Engine::prompt_cache() {
   std::optional<cache::PrefixCacheStats> stats;
   run([&](const models::ModelBundle&) {
-    if (impl_->cache) stats = impl_->cache->stats();
+    if (const auto& cache = impl_->stores->main().cache) stats = cache->stats();
   });
   return stats;
 }

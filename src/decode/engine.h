@@ -1,5 +1,5 @@
-// The engine: one thread that owns every MLX array, the state and the schedule. Other threads submit requests
-// and hold Jobs; typed messages cross two queues. A failing request ends its own job and nothing else.
+// The engine: one thread that owns every MLX array, the state and the schedule (docs/scheduler.md). Other threads submit
+// requests and hold Jobs; typed messages cross two queues. A failing request ends its own job and nothing else.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "base/log.h"
+#include "decode/engine_options.h"
+#include "decode/engine_stats.h"
 #include "decode/generation.h"
-#include "decode/prompt_cache_options.h"
 #include "models/model_options.h"
 
 namespace godwit::cache {
@@ -39,6 +40,7 @@ class Job {
   void cancel(int choice);     // one choice alone; it ends with FinishReason::cancelled
   Timings timings() const;     // complete once finished
   std::uint64_t seed() const;  // the seed in use, drawn when the request had none
+  bool has_begun() const;      // it has left the queue
 
   struct Impl;
   explicit Job(std::shared_ptr<Impl> impl);
@@ -51,24 +53,28 @@ class Engine {
  public:
   // Opens the model on the engine thread (MLX arrays never cross threads) and returns when it is ready;
   // throws what opening threw.
-  Engine(const models::ModelOptions& options, Log log, const PromptCacheOptions& cache = {});
+  Engine(const models::ModelOptions& model, Log log, const EngineOptions& options = {});
   // The same over anything that makes a bundle (called once, on the engine thread).
   using OpenBundle = std::function<std::unique_ptr<models::ModelBundle>()>;
-  Engine(OpenBundle open, Log log, const PromptCacheOptions& cache = {});
+  Engine(OpenBundle open, Log log, const EngineOptions& options = {});
   // Ends every job that is still queued or running with Error{cancelled}.
   ~Engine();
 
   // The tokenizer, template, ids and limits of the model: immutable, usable from any thread.
   const models::ModelBundle& model() const;
 
-  // Throws Error{context_overflow} ("maximum context length", both numbers), Error{overloaded} when the queue
-  // is full, Error{invalid_argument} for bad sampling fields or an empty prompt.
+  // Throws Error{context_overflow} ("maximum context length", both numbers), Error{context_over_budget} when the
+  // request does not fit the memory by itself, Error{overloaded} when the queue is full, Error{invalid_argument} for bad
+  // sampling fields or an empty prompt, and what a KV policy of its own is refused for.
+  // The tokens of the prompt are computed once for all choices. They count as one in the queue, and each takes a row.
   Job submit(GenerationRequest request);
-  static constexpr std::size_t kQueueLimit = 64;
 
-  // Runs `work` on the engine thread, between the jobs that were submitted before and after it, and throws what
-  // it threw. Arrays that it makes must not leave it.
+  // Runs `work` on the engine thread, between two steps, and throws what it threw. Arrays that it makes must not leave
+  // it.
   void run(std::function<void(const models::ModelBundle&)> work);
+
+  // What the engine has done and does. Waits for nothing.
+  EngineStats stats() const;
 
   // What the prompt cache holds and has found; absent without one.
   std::optional<cache::PrefixCacheStats> prompt_cache();

@@ -324,7 +324,7 @@ TEST(Engine, the_queue_is_bounded_and_cancelled_jobs_free_their_place) {
   Job running = engine.submit(greedy({1}, 1));
   gate.entered.wait();
   std::vector<Job> waiting;
-  for (std::size_t i = 0; i < Engine::kQueueLimit; ++i) waiting.push_back(engine.submit(greedy({1}, 1)));
+  for (std::size_t i = 0; i < EngineOptions().queue_limit; ++i) waiting.push_back(engine.submit(greedy({1}, 1)));
   EXPECT_EQ(error_of([&] { engine.submit(greedy({1}, 1)); }).first, ErrorCode::overloaded);
   waiting.pop_back();
   Job late = engine.submit(greedy({1}, 1));

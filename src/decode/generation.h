@@ -22,6 +22,7 @@ struct GenerationRequest {
   int min_tokens = 0;  // what would end the answer may not come before so many tokens
   std::vector<std::string> stop;
   std::string stops_begin_after;      // stop strings count behind this text only (the end of reasoning); empty: at once
+  std::string stops_wait_if;          // and that only in an answer that begins with this text; empty: in every one
   bool include_stop_text = false;     // the stop string is part of the answer
   std::vector<int> stop_token_ids;    // end the answer as the model's end ids do
   std::vector<int> shown_special_tokens;  // special ids whose text is part of the answer's: markers that a parser reads

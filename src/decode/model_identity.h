@@ -11,7 +11,7 @@ namespace godwit::decode {
 
 // Raise it with any change after which the same weights and tokens leave other bytes in a KV block or a recurrent
 // state: a kernel that rounds elsewhere, another layout of a block, another way to read a format.
-inline constexpr int kArithmeticVersion = 1;
+inline constexpr int kArithmeticVersion = 2;
 
 // Names the content of the weight files and the config, the arithmetic and, in `reference`, what its bits hang on: MLX
 // and the processor. Not whether steps run by a plan, nor threads nor level: they change no bit. Hashes are remembered in `memo_folder`. Throws Error{io, not_found}.

@@ -26,12 +26,13 @@ void Penalties::see(Seen seen) {
   if (--oldest->second.all == 0) counts_.erase(oldest);
 }
 
-void Penalties::apply(std::span<double> logits) const {
+void Penalties::apply(LogitRow& row) const {
   for (const auto& [token, counts] : counts_) {
-    if (token < 0 || static_cast<std::size_t>(token) >= logits.size()) continue;
-    double& logit = logits[static_cast<std::size_t>(token)];
+    if (token < 0 || static_cast<std::size_t>(token) >= row.size()) continue;
+    double logit = row.logit(token);
     logit = logit > 0 ? logit / repetition_ : logit * repetition_;
     if (counts.made > 0) logit -= frequency_ * counts.made + presence_;
+    row.set(token, logit);
   }
 }
 

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <deque>
-#include <span>
 #include <unordered_map>
 
+#include "decode/logit_row.h"
 #include "decode/sampling_params.h"
 
 namespace godwit::decode {
@@ -19,7 +19,7 @@ class Penalties {
   void see_answer(int token) { see({token, true}); }
   // For each distinct token of the window: l > 0 ? l / repetition : l * repetition; then, where the answer holds it
   // `made` > 0 times, l -= frequency * made + presence. Tokens outside the vocabulary are ignored.
-  void apply(std::span<double> logits) const;
+  void apply(LogitRow& row) const;
 
  private:
   struct Seen {

@@ -19,11 +19,6 @@ std::string plan_to(int end) {
   return end % kReferenceChunk == 0 ? "whole chunks" : fmt::format("whole chunks and a rest to {}", end);
 }
 
-std::size_t memory_for(const PromptCacheOptions& options) {
-  if (options.memory_bytes) return *options.memory_bytes;
-  return static_cast<std::size_t>(std::min<std::uint64_t>(kMostByDefault, free_memory() / 4));
-}
-
 std::unique_ptr<cache::ColdTier> open_disk(const PromptCacheOptions& options, const Log& log) {
   if (options.folder.empty()) return nullptr;
   return std::make_unique<cache::ColdTier>(
@@ -37,26 +32,32 @@ std::string identity_of(const models::ModelBundle& bundle, const PromptCacheOpti
   return model_identity(bundle, bundle.options.packed_folder.value_or(options.folder), log);
 }
 
-bool is_wanted(const models::ModelBundle& bundle, const PromptCacheOptions& options) {
+}  // namespace
+
+bool PromptCache::is_wanted(const models::ModelBundle& bundle, const PromptCacheOptions& options) {
   using Use = PromptCacheOptions::Use;
   if (options.use == Use::off || options.memory_bytes == std::size_t{0}) return false;
   return options.use == Use::on || bundle.mode == NumericMode::native;
 }
 
-}  // namespace
-
-std::unique_ptr<PromptCache> PromptCache::open(const models::ModelBundle& bundle, const PromptCacheOptions& options,
-                                               const Log& log) {
-  if (!is_wanted(bundle, options)) return nullptr;
-  return std::unique_ptr<PromptCache>(new PromptCache(bundle, options, log));
+std::size_t PromptCache::memory_for(const PromptCacheOptions& options) {
+  if (options.memory_bytes) return *options.memory_bytes;
+  return static_cast<std::size_t>(std::min<std::uint64_t>(kMostByDefault, free_memory() / 4));
 }
 
-PromptCache::PromptCache(const models::ModelBundle& bundle, const PromptCacheOptions& options, const Log& log)
+std::unique_ptr<PromptCache> PromptCache::open(const models::ModelBundle& bundle, const cache::StateStore& store,
+                                               const PromptCacheOptions& options, const Log& log) {
+  if (!is_wanted(bundle, options)) return nullptr;
+  return std::unique_ptr<PromptCache>(new PromptCache(bundle, store, options, log));
+}
+
+PromptCache::PromptCache(const models::ModelBundle& bundle, const cache::StateStore& store,
+                         const PromptCacheOptions& options, const Log& log)
     : log_(log),
       is_native_(bundle.mode == NumericMode::native),
       memory_cap_(memory_for(options)),
       disk_(open_disk(options, log)),
-      prefixes_(*bundle.store,
+      prefixes_(store,
                 {.cap_bytes = memory_cap_, .identity = identity_of(bundle, options, log)},
                 disk_.get()) {
   const std::string disk = options.folder.empty() ? "" : fmt::format(", and {} on disk", options.folder.string());

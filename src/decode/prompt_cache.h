@@ -15,10 +15,18 @@ namespace godwit::decode {
 
 class PromptCache {
  public:
+  // Whether `options` ask for one over this model, and the memory it may take.
+  static bool is_wanted(const models::ModelBundle& bundle, const PromptCacheOptions& options);
+  static std::size_t memory_for(const PromptCacheOptions& options);
+
   // Null when `options` ask for none. Throws what cannot be served: a folder that cannot be made, weights that cannot
-  // be read. `bundle` must outlive it.
+  // be read. `bundle` and `store`, one of its stores, must outlive it.
+  static std::unique_ptr<PromptCache> open(const models::ModelBundle& bundle, const cache::StateStore& store,
+                                           const PromptCacheOptions& options, const Log& log);
   static std::unique_ptr<PromptCache> open(const models::ModelBundle& bundle, const PromptCacheOptions& options,
-                                           const Log& log);
+                                           const Log& log) {
+    return open(bundle, *bundle.store, options, log);
+  }
 
   // A row that holds the longest known prefix of `prompt` and leaves at least its last token to compute. In
   // `reference` only one that the chunks of this prompt lead to.
@@ -28,10 +36,13 @@ class PromptCache {
   // `row` holds a prompt and some of its answer. In `reference` no other prompt is computed so: nothing is kept.
   void keep_answer(const cache::Row& row, std::span<const int> tokens);
 
+  // What was kept is found on disk by all of its tokens.
+  bool has_disk() const { return disk_ != nullptr; }
   cache::PrefixCacheStats stats() const { return prefixes_.stats(); }
 
  private:
-  PromptCache(const models::ModelBundle& bundle, const PromptCacheOptions& options, const Log& log);
+  PromptCache(const models::ModelBundle& bundle, const cache::StateStore& store, const PromptCacheOptions& options,
+              const Log& log);
   std::optional<cache::Row> find_planned(std::span<const int> prompt);
   template <typename Work>
   void guarded(const char* what, Work&& work) const;

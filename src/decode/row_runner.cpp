@@ -11,6 +11,15 @@
 
 namespace godwit::decode {
 
+int native_argmax(const ops::NativeRuntime& runtime, std::span<const float> logits) {
+  std::int64_t best = -1;
+  runtime.kernels.argmax({logits.data(), static_cast<std::int64_t>(logits.size()), &best});
+  if (best < 0 || !std::isfinite(logits[static_cast<std::size_t>(best)]))
+    fail(ErrorCode::internal, "sampling", "no token can be chosen: the model's logits hold {}",
+         best < 0 ? "no number" : "no finite largest one");
+  return static_cast<int>(best);
+}
+
 // One step: `outputs` turns the hidden states [tokens, hidden] into the arrays to evaluate beside the state.
 template <typename Outputs>
 void RowRunner::run(std::span<const int> tokens, Outputs&& outputs) {
@@ -58,14 +67,10 @@ std::vector<float> RowRunner::native_logits(std::span<const int> tokens) {
 }
 
 int RowRunner::native_greedy(int token) {
-  std::int64_t best = -1;
-  run_native({&token, 1}, ops::StepOutput::logits, [&](std::span<const float> values) {
-    bundle_.runtime->kernels.argmax({values.data(), static_cast<std::int64_t>(values.size()), &best});
-    if (best < 0 || !std::isfinite(values[static_cast<std::size_t>(best)]))
-      fail(ErrorCode::internal, "sampling", "no token can be chosen: the model's logits hold {}",
-           best < 0 ? "no number" : "no finite largest one");
-  });
-  return static_cast<int>(best);
+  int best = -1;
+  run_native({&token, 1}, ops::StepOutput::logits,
+             [&](std::span<const float> values) { best = native_argmax(*bundle_.runtime, values); });
+  return best;
 }
 
 void RowRunner::store(std::span<const int> tokens) {
@@ -81,6 +86,26 @@ std::vector<float> RowRunner::logits(std::span<const int> tokens) {
     return std::vector<mx::array>{*rows};
   });
   return {rows->data<float>(), rows->data<float>() + rows->size()};
+}
+
+std::vector<float> RowRunner::hidden(std::span<const int> tokens) {
+  std::vector<float> rows;
+  const auto keep = [&](std::span<const float> values) { rows.insert(rows.end(), values.begin(), values.end()); };
+  while (!tokens.empty()) {
+    const auto chunk = tokens.first(std::min(chunk_tokens(), tokens.size()));
+    tokens = tokens.subspan(chunk.size());
+    if (is_native()) {
+      run_native(chunk, ops::StepOutput::hidden, keep);
+      continue;
+    }
+    std::optional<mx::array> values;
+    run(chunk, [&](const mx::array& hidden) {
+      values = mx::contiguous(mx::astype(hidden, mx::float32));
+      return std::vector<mx::array>{*values};
+    });
+    keep({values->data<float>(), values->size()});
+  }
+  return rows;
 }
 
 int RowRunner::greedy(int token) {

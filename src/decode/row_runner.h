@@ -17,6 +17,9 @@ namespace godwit::decode {
 using cache::kNativeChunk;
 using cache::kReferenceChunk;
 
+// The token of the largest of `native` logits. Throws Error{internal} when they hold NaN or nothing above -infinity.
+int native_argmax(const ops::NativeRuntime& runtime, std::span<const float> logits);
+
 class RowRunner {
  public:
   // `bundle` must outlive the runner. Only on the thread that opened it.
@@ -29,6 +32,12 @@ class RowRunner {
   // Steps that this runner has published.
   const ops::StepCounts& counts() const { return counts_; }
   const cache::Row& row() const { return row_; }
+  // For steps that others plan over the row, and count here.
+  cache::Row& row() { return row_; }
+  void count_step(bool is_planned) {
+    ++counts_.steps;
+    counts_.planned += is_planned ? 1 : 0;
+  }
   // Goes on from a row of the same store.
   void start_from(cache::Row row) { row_ = std::move(row); }
   // The most tokens that the next step takes of a prompt. It ends where the row turns to another codec.
@@ -39,6 +48,8 @@ class RowRunner {
   void store(std::span<const int> tokens);
   // Logits of every token of the span, [tokens, vocabulary] f32.
   std::vector<float> logits(std::span<const int> tokens);
+  // Hidden states behind the final norm of every token of the span, [tokens, hidden] f32, read in the chunks of a prompt.
+  std::vector<float> hidden(std::span<const int> tokens);
   // The greedy choice after `token`: of the oracle's normalised logits in `reference`, of the raw ones in
   // `native`. Throws Error{internal} when the logits hold NaN or nothing above -infinity.
   int greedy(int token);

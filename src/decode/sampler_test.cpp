@@ -169,13 +169,21 @@ TEST(Sampler, ties_at_a_border_go_to_the_lowest_id) {
   EXPECT_EQ(Sampler({.temperature = 0}, 1, 0).choose(std::vector<float>{1, 4, 4, 2}, 0), 1);
 }
 
+std::vector<double> after(const Penalties& penalties, const std::vector<double>& logits) {
+  const std::vector<float> values(logits.begin(), logits.end());
+  LogitRow row(values, {});
+  penalties.apply(row);
+  std::vector<double> out;
+  for (int id = 0; id < static_cast<int>(values.size()); ++id) out.push_back(row.logit(id));
+  return out;
+}
+
 TEST(Sampler, penalties_move_logits_by_the_published_amounts) {
   const auto penalised = [](const SamplingParams& params, const std::vector<int>& seen,
                             std::vector<double> logits) {
     Penalties penalties(params);
     for (const int token : seen) penalties.see_answer(token);
-    penalties.apply(logits);
-    return logits;
+    return after(penalties, logits);
   };
   const std::vector<double> logits = {6.0, -6.0, 1.0, 0.0};
   // A token seen three times with frequency 0.5 and presence 0.25 loses 3 * 0.5 + 0.25 = 1.75.
@@ -200,9 +208,7 @@ TEST(Sampler, presence_and_frequency_count_the_answer_and_repetition_the_prompt_
     Penalties penalties(params);
     for (const int token : {0, 1, 1, 0}) penalties.see_prompt(token);
     for (const int token : {1, 2}) penalties.see_answer(token);
-    std::vector<double> logits = {8, 8, 8, 8};
-    penalties.apply(logits);
-    return logits;
+    return after(penalties, {8, 8, 8, 8});
   };
   EXPECT_EQ(penalised({.presence_penalty = 0.5}), (std::vector<double>{8, 7.5, 7.5, 8}));
   EXPECT_EQ(penalised({.frequency_penalty = 2}), (std::vector<double>{8, 6, 6, 8}));
@@ -248,7 +254,7 @@ double chi_square(const SamplingParams& params, const std::vector<float>& logits
   double sum = 0;
   for (const int id : kept) sum += expected[id] = std::exp(logits[id] / params.temperature);
   std::vector<int> counts(logits.size());
-  const Sampler sampler(params, 1234, 0);
+  Sampler sampler(params, 1234, 0);
   for (int position = 0; position < draws; ++position) ++counts[sampler.choose(logits, position)];
   double statistic = 0;
   for (std::size_t id = 0; id < logits.size(); ++id) {
@@ -291,7 +297,7 @@ TEST(Sampler, the_bound_that_skips_candidates_never_changes_the_draw) {
 TEST(Sampler, a_draw_depends_on_seed_choice_and_position_and_on_no_history) {
   const std::vector<float> flat(1000, 0.0f);
   const auto tokens = [&](std::uint64_t seed, int choice) {
-    const Sampler sampler({}, seed, choice);
+    Sampler sampler({}, seed, choice);
     std::vector<int> ids;
     for (int position = 0; position < 8; ++position) ids.push_back(sampler.choose(flat, position));
     return ids;
@@ -301,14 +307,14 @@ TEST(Sampler, a_draw_depends_on_seed_choice_and_position_and_on_no_history) {
   EXPECT_NE(base, tokens(42, 1));
   EXPECT_NE(base, tokens(0, 0));
   EXPECT_NE(tokens(0, 0), tokens(std::uint64_t{1} << 63, 0));
-  const Sampler backwards({}, 42, 0);
+  Sampler backwards({}, 42, 0);
   for (int position = 7; position >= 0; --position)
     EXPECT_EQ(backwards.choose(flat, position), base[position]);
 }
 
 TEST(Sampler, the_xtc_coin_falls_as_often_as_asked) {
   const std::vector<float> logits = {1, 1, 1, -9};
-  const Sampler sampler({.xtc_probability = 0.3, .xtc_threshold = 0.1}, 77, 0);
+  Sampler sampler({.xtc_probability = 0.3, .xtc_threshold = 0.1}, 77, 0);
   int excluded = 0;
   for (int position = 0; position < 10000; ++position)
     excluded += sampler.candidates(logits, position).items().size() == 2;
@@ -327,7 +333,7 @@ TEST(Sampler, unusable_logits_are_an_error_of_the_request) {
   };
   for (const double temperature : {0.0, 1.0}) {
     EXPECT_EQ(message({kNever, kNever}, temperature),
-              "[sampling] no token can be chosen: all 2 logits are -infinity");
+              "[sampling] no token can be chosen: all 2 logits are -infinity or barred");
     EXPECT_EQ(message({0, NAN}, temperature), "[sampling] the model's logit of token 1 is nan");
     EXPECT_EQ(message({INFINITY, 0}, temperature), "[sampling] the model's logit of token 0 is inf");
   }

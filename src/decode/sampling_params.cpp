@@ -20,9 +20,43 @@ void finite(std::string_view field, double value) {
     fail(ErrorCode::invalid_argument, "sampling", "{} is {}, not a finite number", field, value);
 }
 
+void known_token(std::string_view field, int id, int vocabulary) {
+  if (id < 0 || id >= vocabulary)
+    fail(ErrorCode::invalid_argument, "sampling", "{} holds token {}: the vocabulary has {} tokens", field, id,
+         vocabulary);
+}
+
+void validate_rare(const SamplingParams& params) {
+  in_range("typical_p", params.typical_p, 0, 1);
+  finite("top_n_sigma", params.top_n_sigma);
+  finite("dynatemp_range", params.dynatemp_range);
+  in_range("dynatemp_range", params.dynatemp_range, 0, INFINITY);
+  finite("dynatemp_exponent", params.dynatemp_exponent);
+  in_range("dynatemp_exponent", params.dynatemp_exponent, 0, INFINITY);
+  finite("dry_multiplier", params.dry_multiplier);
+  in_range("dry_multiplier", params.dry_multiplier, 0, INFINITY);
+  finite("dry_base", params.dry_base);
+  in_range("dry_base", params.dry_base, 0, INFINITY);
+  in_range("dry_allowed_length", params.dry_allowed_length, 0, INFINITY);
+  in_range("dry_window", params.dry_window, -1, INFINITY);
+  in_range("mirostat", params.mirostat, 0, 2);
+  finite("mirostat_tau", params.mirostat_tau);
+  in_range("mirostat_tau", params.mirostat_tau, 0, INFINITY);
+  in_range("mirostat_eta", params.mirostat_eta, 0, 1);
+}
+
 }  // namespace
 
 void SamplingParams::validate(int vocabulary) const {
+  validate_rare(*this);
+  godwit::decode::validate(order);
+  for (const auto& word : bad_words) {
+    if (word.empty()) fail(ErrorCode::invalid_argument, "sampling", "bad_words holds an empty word");
+    for (const int id : word) known_token("bad_words", id, vocabulary);
+  }
+  if (allowed_ids && allowed_ids->empty())
+    fail(ErrorCode::invalid_argument, "sampling", "allowed_token_ids is empty: no token could come");
+  for (const int id : allowed_ids.value_or(std::vector<int>())) known_token("allowed_token_ids", id, vocabulary);
   finite("temperature", temperature);
   in_range("temperature", temperature, 0, INFINITY);
   in_range("top_k", top_k, -1, INFINITY);
@@ -38,9 +72,7 @@ void SamplingParams::validate(int vocabulary) const {
   finite("frequency_penalty", frequency_penalty);
   in_range("penalty_window", penalty_window, -1, INFINITY);
   for (const auto& [id, bias] : logit_bias) {
-    if (id < 0 || id >= vocabulary)
-      fail(ErrorCode::invalid_argument, "sampling", "logit_bias holds token {}: the vocabulary has {} tokens",
-           id, vocabulary);
+    known_token("logit_bias", id, vocabulary);
     if (!std::isfinite(bias))
       fail(ErrorCode::invalid_argument, "sampling", "logit_bias of token {} is {}, not a finite number", id,
            bias);
