@@ -10,6 +10,8 @@
 #include "base/json.h"
 #include "cli/answer.h"
 #include "cli/bench_batch.h"
+#include "cli/bench_context.h"
+#include "cli/bench_grammar.h"
 #include "cli/bench_load.h"
 #include "cli/bench_state.h"
 #include "cli/bench_step.h"
@@ -34,7 +36,9 @@ struct BenchFlags {
   bool load = false;    // what opening costs, instead of speeds
   bool no_text = false;  // of that, the weights alone
   bool step = false;     // where a decode step spends its time, instead of speeds
+  int context = 0;      // more than none: what a row of that many tokens adds to a step, instead of speeds
   int rows = 0;         // more than none: that many rows in each step against one alone, instead of the engine's speeds
+  bool grammar = false;  // what structured output costs, instead of speeds
   bool json = false;
 };
 
@@ -135,6 +139,18 @@ int run_step(const BenchFlags& flags, CommandContext& context) {
   return kExitDone;
 }
 
+int run_context(const BenchFlags& flags, CommandContext& context) {
+  const ContextBenchOptions options{.context = flags.context, .repeats = flags.repeats};
+  context.out.print("{}\n", dump_json(bench_context(flags.model.options(context), options, context.log), flags.json ? -1 : 2));
+  return kExitDone;
+}
+
+int run_grammar(const BenchFlags& flags, CommandContext& context) {
+  const Json report = bench_grammar(flags.model.options(context), context.log);
+  context.out.print("{}\n", dump_json(report, flags.json ? -1 : 2));
+  return kExitDone;
+}
+
 int run_rows(const BenchFlags& flags, CommandContext& context) {
   const BatchBenchOptions options{.rows = flags.rows, .prompt = flags.prompt, .generate = flags.generate, .repeats = flags.repeats};
   context.out.print("{}\n", dump_json(bench_batch(flags.model.options(context), options, context.log), flags.json ? -1 : 2));
@@ -144,7 +160,9 @@ int run_rows(const BenchFlags& flags, CommandContext& context) {
 int run_bench(BenchFlags flags, CommandContext& context) {
   if (flags.state) return run_state(flags, context);
   if (flags.load) return run_load(flags, context);
+  if (flags.grammar) return run_grammar(flags, context);
   if (flags.step) return run_step(flags, context);
+  if (flags.context > 0) return run_context(flags, context);
   if (flags.rows > 0) return run_rows(flags, context);
   InterruptGuard interrupts;
   std::vector<std::string> maths = {flags.model.math};
@@ -159,6 +177,23 @@ int run_bench(BenchFlags flags, CommandContext& context) {
   }
   if (flags.json) context.out.print("{}\n", dump_json(report));
   return kExitDone;
+}
+
+// What to measure instead of the engine's speeds; one at most.
+void add_kinds(CLI::App& verb, BenchFlags& flags) {
+  CLI::Option_group& kinds = *verb.add_option_group("Instead of the speeds of one model");
+  kinds.require_option(0, 1);
+  kinds.add_option("--against", flags.against, "A second --math to measure in the same run")
+      ->check(CLI::IsMember({"reference", "native"}));
+  kinds.add_flag("--state", flags.state, "The KV state: forks, restores from disk, allocations");
+  CLI::Option* load = kinds.add_flag("--load", flags.load, "Opening: memory beside the weights' bytes, seconds");
+  kinds.add_flag("--step", flags.step, "Where the time of a decode step goes, beside a plain read of memory");
+  kinds.add_option("--context", flags.context, "What a context of that many tokens adds to a step, beside a plain read of memory")
+      ->check(CLI::Range(256, 1 << 24));
+  kinds.add_option("--rows", flags.rows, "Decoding of that many rows in each step, against one alone")
+      ->check(CLI::Range(1, 1024));
+  kinds.add_flag("--grammar", flags.grammar, "The token masks of structured output, over the model's vocabulary");
+  verb.add_flag("--no-text", flags.no_text, "With --load: leave the tokenizer and the chat template unread")->needs(load);
 }
 
 }  // namespace
@@ -176,25 +211,7 @@ void add_bench(CLI::App& app, CommandContext& context) {
   verb->add_option("--repeats", flags->repeats, "Rounds after one that is not counted; medians are reported")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  verb->add_option("--against", flags->against, "A second --math to measure in the same run")
-      ->check(CLI::IsMember({"reference", "native"}));
-  verb->add_flag("--state", flags->state, "Measure the KV state instead: forks, restores from disk, allocations")
-      ->excludes("--against");
-  verb->add_flag("--load", flags->load, "Measure opening instead: memory beside the weights' bytes, seconds")
-      ->excludes("--against")
-      ->excludes("--state");
-  verb->add_flag("--no-text", flags->no_text, "With --load: leave the tokenizer and the chat template unread")
-      ->needs("--load");
-  verb->add_flag("--step", flags->step, "Measure where the time of a decode step goes instead, beside a plain read of memory")
-      ->excludes("--against")
-      ->excludes("--state")
-      ->excludes("--load");
-  verb->add_option("--rows", flags->rows, "Measure decoding of that many rows in each step instead, against one alone")
-      ->check(CLI::Range(1, 1024))
-      ->excludes("--against")
-      ->excludes("--state")
-      ->excludes("--load")
-      ->excludes("--step");
+  add_kinds(*verb, *flags);
   verb->add_flag("--json", flags->json, "Print one JSON object");
   verb->callback(
       [flags, &context] { context.action = [flags, &context] { return run_bench(*flags, context); }; });

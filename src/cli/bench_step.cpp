@@ -1,43 +1,18 @@
 #include "cli/bench_step.h"
 
-#include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "base/aligned_buffer.h"
+#include "cli/bench_read.h"
 #include "cli/bench_rows.h"
 #include "cli/bench_support.h"
 #include "cli/model_flags.h"
 #include "kernels/level.h"
-#include "kernels/read_bandwidth.h"
 
 namespace godwit::cli {
 namespace {
-
-double seconds_of(auto&& work) {
-  const auto begin = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
-// Bytes per second of all threads of the pool over memory that no cache holds.
-double read_rate(ThreadPool& pool, const AlignedBuffer& memory) {
-  const std::size_t share = memory.size() / static_cast<std::size_t>(pool.threads());
-  std::vector<std::uint64_t> sums(static_cast<std::size_t>(pool.threads()));
-  const double took = seconds_of([&] {
-    pool.run(pool.threads(), [&](int part) {
-      const auto at = static_cast<std::size_t>(part);
-      sums[at] = kernels::read_all(memory.data() + share * at, share);
-    });
-  });
-  std::uint64_t sum = 0;
-  for (const std::uint64_t part : sums) sum += part;
-  // The sum is of use to nobody; without this the read could be left out.
-  return static_cast<double>(share * sums.size()) / took + (sum == 1 ? 1e-9 : 0.0);
-}
 
 struct Round {
   double step_s, outside_s;  // of one step; outside the nodes' own run()
@@ -67,8 +42,7 @@ Round decode_round(const models::ModelBundle& model, const StepBenchOptions& opt
 Json bench_step(const models::ModelOptions& options, const StepBenchOptions& bench, const Log& log) {
   const auto model = models::ModelBundle::open(options, log);
   need_native(*model, "--step");
-  AlignedBuffer memory(std::size_t{256} << 20);
-  std::fill_n(memory.data(), memory.size(), std::byte{1});
+  const PlainRead plain_read;
   decode_round(*model, bench);
   std::vector<cache::Row> rows = prompted_rows(*model, 1, 1);
   const std::int64_t before = model->runtime->weight_bytes;
@@ -78,7 +52,7 @@ Json bench_step(const models::ModelOptions& options, const StepBenchOptions& ben
   std::int64_t planned = 0;
   std::map<std::string, std::vector<double>> nodes;
   for (int i = 0; i < bench.repeats; ++i) {
-    rates.push_back(read_rate(model->runtime->pool, memory));
+    rates.push_back(plain_read.rate(model->runtime->pool));
     const Round round = decode_round(*model, bench);
     steps.push_back(round.step_s);
     planned += round.planned;

@@ -94,7 +94,8 @@ class Chat {
   void answer(const std::string& line) {
     conversation_.add_user(line);
     try {
-      decode::GenerationRequest request = flags_.sampling.request();
+      const auto& tokenizer = engine_.model().tokenizer;
+      decode::GenerationRequest request = flags_.sampling.request(tokenizer ? &*tokenizer : nullptr);
       request.prompt = chat_tokens(engine_.model(), conversation_.messages());
       const Answer answer = follow(engine_, std::move(request), interrupts_,
                                    [this](std::string_view text) { context_.out.write(text); });

@@ -9,6 +9,7 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <string>
 
 #include "base/environment.h"
 #include "base/log.h"
@@ -28,6 +29,7 @@ struct CommandContext {
   bool err_is_terminal =
       false;  // progress bars and hints are for people: draw them on stderr only when this holds
   std::function<int()> action;  // set by the chosen verb; returns the exit code
+  std::string version = {};     // of Godwit
 };
 
 using AddVerb = void (*)(CLI::App& app, CommandContext& context);

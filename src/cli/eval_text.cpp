@@ -6,7 +6,7 @@
 #include "cli/prompt.h"
 #include "cli/usage.h"
 #include "decode/evaluation.h"
-#include "decode/generation_loop.h"
+#include "decode/request_check.h"
 
 namespace godwit::cli {
 namespace {

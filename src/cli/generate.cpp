@@ -87,13 +87,13 @@ void print_end(const GenerateFlags& flags, const Answer& answer, const models::M
 int run_generate(const GenerateFlags& flags, CommandContext& context) {
   check_flags(flags);
   const TypedPrompt typed = typed_prompt(flags);
-  decode::GenerationRequest request = flags.sampling.request();
-  request.logprobs = flags.logprobs >= 0;
-  request.top_logprobs = std::max(flags.logprobs, 0);
-
+  static_cast<void>(flags.sampling.request());  // bad flags before the model is opened
   const decode::PromptCacheOptions cache = flags.cache.options(decode::PromptCacheOptions::Use::off);
   decode::Engine engine(flags.model.options(context), context.log, cache);
   const models::ModelBundle& model = engine.model();
+  decode::GenerationRequest request = flags.sampling.request(model.tokenizer ? &*model.tokenizer : nullptr);
+  request.logprobs = flags.logprobs >= 0;
+  request.top_logprobs = std::max(flags.logprobs, 0);
   request.prompt = prompt_tokens(flags, typed, model);
   InterruptGuard interrupts;
   const bool streams = !flags.json;

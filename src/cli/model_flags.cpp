@@ -70,6 +70,10 @@ cache::KvPolicy KvFlags::policy() const {
 void ModelFlags::add_to(CLI::App& verb, bool with_chat) {
   verb.add_option("-m,--model", model, "Folder, .gguf file, hub id or name of a model")
       ->capture_default_str();
+  add_settings_to(verb, with_chat);
+}
+
+void ModelFlags::add_settings_to(CLI::App& verb, bool with_chat) {
   add_math_flags(verb, math, threads);
   kv.add_to(verb);
   verb.add_option("--activations", activations,

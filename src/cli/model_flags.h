@@ -39,6 +39,8 @@ struct ModelFlags {
   // -m, --math, --threads, --activations, --kv, --kv-start, --quantize-on-load, --plan, --packed-cache, --compile, --ctx;
   // `with_chat` adds --chat-template. The object must outlive the parse.
   void add_to(CLI::App& verb, bool with_chat);
+  // The same without -m.
+  void add_settings_to(CLI::App& verb, bool with_chat);
   // Finds the model, reads GODWIT_CPU_LEVEL and checks the rest. Throws Error: {invalid_argument} for an unknown level,
   // {unsupported} for one that this machine cannot run. Opens nothing.
   models::ModelOptions options(const CommandContext& context) const;

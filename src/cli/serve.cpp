@@ -1,111 +1,26 @@
 // godwit serve: the HTTP server, from its flags to its end.
-#include <pthread.h>
-#include <signal.h>
-#include <unistd.h>
+#include <mlx/device.h>
+#include <mlx/version.h>
 
-#include <atomic>
-#include <chrono>
-#include <condition_variable>
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <mutex>
-#include <thread>
 
 #include "base/error.h"
-#include "cli/cache_flags.h"
+#include "base/mx.h"
 #include "cli/command.h"
-#include "cli/model_flags.h"
-#include "cli/usage.h"
-#include "decode/engine.h"
-#include "hub/model_resolver.h"
-#include "models/model_bundle.h"
+#include "cli/serve_flags.h"
+#include "cli/service_manager.h"
+#include "cli/settings.h"
+#include "cli/signals.h"
 #include "serve/access.h"
-#include "serve/engine_adapter.h"
-#include "serve/model_directory.h"
+#include "serve/engine_pulse.h"
 #include "serve/server.h"
 
 namespace godwit::cli {
 namespace {
-
-struct ServeFlags {
-  ModelFlags model;
-  std::vector<std::string> aliases;
-  serve::ServerOptions server;
-  CacheFlags cache;
-  std::string port_file;
-  std::string log_level;
-  double drain_seconds = 120;
-};
-
-// SIGINT and SIGTERM, taken one by one on a thread of their own. Made before any other thread, so that all of
-// them inherit the blocked mask and no signal lands elsewhere.
-class Signals {
- public:
-  Signals() {
-    sigemptyset(&set_);
-    sigaddset(&set_, SIGINT);
-    sigaddset(&set_, SIGTERM);
-    pthread_sigmask(SIG_BLOCK, &set_, &before_);
-    thread_ = std::thread([this] { listen(); });
-  }
-  ~Signals() {
-    is_over_ = true;
-    pthread_kill(thread_.native_handle(), SIGTERM);  // wakes it; nobody else can take this one
-    thread_.join();
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  Signals(const Signals&) = delete;
-  Signals& operator=(const Signals&) = delete;
-
-  // Blocks until the first signal. Before this is called a signal ends the program at once: there is nothing
-  // to finish.
-  void wait() {
-    can_wait_ = true;
-    std::unique_lock lock(mutex_);
-    arrived_.wait(lock, [this] { return has_arrived_; });
-  }
-
- private:
-  // The first signal asks for an orderly end; a second one does not wait for it.
-  void listen() {
-    for (int count = 0;; ++count) {
-      int number = 0;
-      sigwait(&set_, &number);
-      if (is_over_) return;
-      if (count > 0 || !can_wait_) _exit(128 + number);
-      const std::lock_guard lock(mutex_);
-      has_arrived_ = true;
-      arrived_.notify_all();
-    }
-  }
-
-  sigset_t set_ = {};
-  sigset_t before_ = {};
-  std::atomic<bool> is_over_ = false;
-  std::atomic<bool> can_wait_ = false;
-  std::mutex mutex_;  // guards has_arrived_
-  std::condition_variable arrived_;
-  bool has_arrived_ = false;
-  std::thread thread_;
-};
-
-void print_line(std::string_view text) {
-  const std::string line = fmt::format("godwit: {}\n", text);
-  std::fwrite(line.data(), 1, line.size(), stderr);
-}
-
-// Several threads log here; one fwrite per line keeps lines whole.
-Log log_for(const ServeFlags& flags, bool is_terminal) {
-  static constexpr const char* kNames[] = {"debug", "info", "warning", "error"};
-  LogLevel least = is_terminal ? LogLevel::info : LogLevel::warning;
-  for (int level = 0; level < 4; ++level)
-    if (flags.log_level == kNames[level]) least = static_cast<LogLevel>(level);
-  return Log([least](LogLevel level, std::string_view message) {
-    if (level >= least) print_line(fmt::format("{}: {}", kNames[static_cast<int>(level)], message));
-  });
-}
 
 // The file of --port-file, from the moment the server is ready to its orderly end.
 class PortFile {
@@ -133,49 +48,125 @@ class PortFile {
   const std::string path_;
 };
 
-std::int64_t now_unix() {
-  using std::chrono::duration_cast, std::chrono::seconds, std::chrono::system_clock;
-  return duration_cast<seconds>(system_clock::now().time_since_epoch()).count();
+std::optional<std::filesystem::path> config_folder(const Environment& environment) {
+  if (const auto xdg = environment.get("XDG_CONFIG_HOME")) return *xdg;
+  if (const auto home = environment.get("HOME")) return std::filesystem::path(*home) / ".config";
+  return std::nullopt;
 }
 
-// An empty key comes from a shell variable that was never set; it would protect nothing. An empty
-// GODWIT_API_KEY is an absent one, as everywhere in the environment.
-void complete_keys(ServeFlags& flags, const Environment& environment) {
-  for (const std::string& key : flags.server.api_keys)
-    if (key.empty()) fail(ErrorCode::invalid_argument, "serve", "--api-key: the key is empty");
-  if (const auto key = environment.get("GODWIT_API_KEY")) flags.server.api_keys.push_back(*key);
+// --config, and the user's own file behind it.
+std::vector<ConfigFile> config_files(const ServeFlags& flags, const Environment& environment) {
+  std::vector<ConfigFile> files;
+  if (!flags.config.empty()) files.push_back(read_config_file(flags.config));
+  if (const auto folder = config_folder(environment)) {
+    const auto file = *folder / "godwit" / "config.toml";
+    if (std::filesystem::is_regular_file(file)) files.push_back(read_config_file(file));
+  }
+  return files;
+}
+
+// The first file that has models says which.
+const ConfigFile* models_file(const std::vector<ConfigFile>& files) {
+  const auto found = std::ranges::find_if(files, [](const ConfigFile& file) { return !file.models.empty(); });
+  return found == files.end() ? nullptr : &*found;
 }
 
 // Shown whatever the log level: it is about who may use this machine.
-void warn_when_open_to_others(const ServeFlags& flags) {
-  if (serve::is_loopback_name(flags.server.host) || !flags.server.api_keys.empty()) return;
-  print_line(
+void warn_when_open_to_others(const ServeFlags& flags, const ServeLog& log) {
+  if (serve::is_loopback_name(flags.server.host) || !flags.api_keys.empty() || !flags.api_key_file.empty())
+    return;
+  log.announce(
       fmt::format("WARNING: --host {} without --api-key: whoever reaches this machine may use the server",
                   flags.server.host));
 }
 
-int run_serve(ServeFlags flags, const CommandContext& context) {
-  complete_keys(flags, context.environment);
-  warn_when_open_to_others(flags);
-  const models::ModelOptions options = flags.model.options(context);
-  const decode::PromptCacheOptions cache = flags.cache.options(decode::PromptCacheOptions::Use::in_native);
+serve::BuildInfo build_info(const CommandContext& context) {
+  return {.version = context.version,
+          .mlx = mx::version(),
+          .backend = mx::default_device() == mx::Device::gpu ? "gpu" : "cpu"};
+}
+
+std::string names_of(const std::vector<serve::ModelEntry>& models) {
+  std::string names;
+  for (const serve::ModelEntry& model : models)
+    names += fmt::format("{}{}{}", names.empty() ? "" : ", ", model.id,
+                         model.is_loaded ? "" : " (when asked for)");
+  return names;
+}
+
+void announce_ready(const serve::Server& server, const serve::ModelPool& pool, const ServeLog& log,
+                    ServiceManager& manager) {
+  const std::vector<serve::ModelEntry> models = pool.list();
+  const serve::ModelEntry& first = models.front();
+  log.announce(fmt::format("serving {} on {} (context {}{})", names_of(models), server.url(),
+                           first.context_length, first.settings.empty() ? "" : ", " + first.settings));
+  manager.notify(fmt::format("READY=1\nSTATUS=serving {} on {}", names_of(models), server.url()));
+}
+
+// A file that cannot be read leaves what there was in force.
+void reload(const ServeFlags& flags, serve::Server& server, const ServeLog& log) {
+  try {
+    log.reopen();
+    server.exchange(flags.secrets());
+    log.announce("read keys and certificate again");
+  } catch (const Error& error) {
+    log.announce(fmt::format("keys and certificate stay as they were: {}", error.what()));
+  }
+}
+
+int serve_until_the_end(const ServeFlags& flags, const std::vector<ConfigFile>& files,
+                        const CommandContext& context, const ServeLog& lines) {
+  const Log log = lines.log();
+  warn_when_open_to_others(flags, lines);
   Signals signals;
-  const Log log = log_for(flags, context.err_is_terminal);
+  ServiceManager manager(context.environment, log);
+  const ConfigFile* tables = models_file(files);
+  serve::ModelPool pool(pool_models(flags, tables ? tables->models : std::vector<ConfigTable>(),
+                                    tables ? tables->path : std::filesystem::path(), context, log),
+                        flags.pool(), log);
+  serve::ServerOptions options = flags.server;
+  options.build = build_info(context);
+  options.hooks = lines.hooks();
+  options.hooks.drain = [&signals] { signals.ask_for_end(); };
   // The port first: a busy one should not cost the time of loading a model.
-  serve::Server server(flags.server, log);
-  decode::Engine engine(options, log, cache);
-  serve::EngineGenerator generator(engine);
-  const serve::ServedModel model = serve::describe(engine, flags.aliases, now_unix());
-  serve::SingleModel models(model, generator);
-  server.start(models);
+  serve::Server server(options, log);
+  server.exchange(flags.secrets());
+  server.start(pool);
+  manager.notify("STATUS=loading " + names_of(pool.list()));
+  pool.preload([] {});
+  server.ready();
   const PortFile port_file(flags.port_file, server.port());
-  print_line(fmt::format("serving {} on {} (context {}, math {}, kv {})", model.id, server.url(),
-                         model.context_length, arithmetic_of(engine.model()),
-                         name_of(engine.model().options.kv)));
-  signals.wait();
-  print_line("finishing the answers in progress; press Ctrl-C again to leave at once");
+  announce_ready(server, pool, lines, manager);
+  manager.watch([&pool] {
+    return std::ranges::none_of(
+        pool.list(), [](const auto& model) { return model.engine && serve::is_stuck(*model.engine); });
+  });
+  while (signals.wait() == Signals::Wish::reload) reload(flags, server, lines);
+  manager.notify("STOPPING=1\nSTATUS=finishing the answers in progress");
+  lines.announce("finishing the answers in progress; press Ctrl-C again to leave at once");
   server.drain(flags.drain_seconds);
   server.stop();
+  return kExitDone;
+}
+
+int run_serve(CLI::App& verb, ServeFlags& flags, CommandContext& context) {
+  Settings settings(verb);
+  settings.take(context.environment);
+  // How to log is itself a setting, so warnings wait.
+  std::vector<std::string> warnings;
+  const Log notes([&warnings](LogLevel, std::string_view text) { warnings.emplace_back(text); });
+  const std::vector<ConfigFile> files = config_files(flags, context.environment);
+  for (const ConfigFile& file : files) {
+    settings.take(file.settings, file.path, notes);
+    for (const ConfigEntry& other : file.others)
+      notes.warning("{}:{}: there is no table '{}'", file.path.string(), other.line, other.key);
+  }
+  flags.check();
+  if (flags.max_body) flags.server.limits.body_bytes = parse_bytes(*flags.max_body, "--max-body");
+  const ServeLog lines(flags.log, context.err_is_terminal);
+  for (const std::string& warning : warnings) lines.log().warning("{}", warning);
+  if (!flags.prints_config) return serve_until_the_end(flags, files, context, lines);
+  context.out.write(settings.effective());
   return kExitDone;
 }
 
@@ -183,31 +174,11 @@ int run_serve(ServeFlags flags, const CommandContext& context) {
 
 void add_serve(CLI::App& app, CommandContext& context) {
   auto flags = std::make_shared<ServeFlags>();
-  CLI::App* verb = app.add_subcommand("serve", "Serve a model over HTTP (the OpenAI API)");
-  flags->model.add_to(*verb, /*with_chat=*/true);
-  verb->add_option("--alias", flags->aliases, "A further name that requests may use; repeatable");
-  verb->add_option("--host", flags->server.host, "Address to listen on")->capture_default_str();
-  verb->add_option("--port", flags->server.port, "Port; 0 takes a free one")
-      ->check(CLI::Range(0, 65535))
-      ->capture_default_str();
-  verb->add_option("--port-file", flags->port_file, "Write the port there once the server is ready");
-  flags->cache.add_to(*verb);
-  verb->add_option("--api-key", flags->server.api_keys,
-                   "Ask clients for this key; repeatable (also: GODWIT_API_KEY)");
-  verb->add_option("--cors-origins", flags->server.cors_origins,
-                   "Origins whose pages may use the server beside local ones; * for all")
-      ->delimiter(',');
-  verb->add_option("--drain-timeout", flags->drain_seconds,
-                   "Seconds that answers may take to finish at the end")
-      ->check(at_least(0))
-      ->capture_default_str();
-  verb->add_flag("--keep-half-closed", flags->server.limits.waits_for_half_closed,
-                 "Finish whole answers for clients that closed their sending side");
-  verb->add_option("--log-level", flags->log_level,
-                   "debug, info, warning or error (info on a terminal, else warning)")
-      ->check(CLI::IsMember({"debug", "info", "warning", "error"}));
-  verb->callback(
-      [flags, &context] { context.action = [flags, &context] { return run_serve(*flags, context); }; });
+  CLI::App* verb = app.add_subcommand("serve", "Serve models over HTTP (the OpenAI API)");
+  flags->add_to(*verb);
+  verb->callback([flags, verb, &context] {
+    context.action = [flags, verb, &context] { return run_serve(*verb, *flags, context); };
+  });
 }
 
 }  // namespace godwit::cli

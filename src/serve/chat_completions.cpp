@@ -1,46 +1,35 @@
 // POST /v1/chat/completions. Parse -> submit -> answer, on a connection thread.
 #include <algorithm>
-#include <iterator>
 #include <memory>
+#include <utility>
 
-#include "serve/chat_answer.h"
+#include "serve/chat_json.h"
 #include "serve/chat_request.h"
 #include "serve/endpoints.h"
 #include "serve/json_fields.h"
-#include "serve/openai_json.h"
+#include "serve/structured_output.h"
+#include "serve/tool_fields.h"
 
 namespace godwit::serve {
 namespace {
 
-Json logprobs_json(const std::vector<LogprobEntry>& entries, const text::Tokenizer& tokenizer) {
-  Json content = Json::array();
-  for (const auto& entry : entries) content.push_back(chat_logprob_json(entry, tokenizer));
-  return {{"content", std::move(content)}, {"refusal", nullptr}};
+Json logprobs_or_null(const ChatAnswer& answer, const std::vector<LogprobEntry>& entries) {
+  if (!answer.has_logprobs()) return nullptr;
+  return chat_logprobs_json(entries, answer.model().need_tokenizer());
 }
 
-// What one choice of a whole answer has come to.
-struct Message {
-  std::string content;
-  std::vector<LogprobEntry> logprobs;
-  std::optional<ChatFinish> finish;
-};
-
-Response whole(ChatAnswer& answer, int count, const AnswerHead& head, const Request& request) {
-  std::vector<Message> messages(static_cast<std::size_t>(count));
+Response whole(ChatAnswer& answer, const ChatRequest& chat, const AnswerHead& head, const Request& request) {
+  std::vector<ChatMessage> messages(static_cast<std::size_t>(chat.turn.choices));
   while (auto delta = answer.next(request.check_alive)) {
-    Message& message = messages.at(static_cast<std::size_t>(delta->choice));
-    for (const text::TurnPiece& piece : delta->pieces) message.content += piece.text;
-    std::ranges::move(delta->logprobs, std::back_inserter(message.logprobs));
-    if (delta->finish) message.finish = delta->finish;
+    ChatMessage& message = messages.at(static_cast<std::size_t>(delta->choice));
+    message.add(std::move(*delta));
   }
   Json choices = Json::array();
-  for (int i = 0; i < count; ++i) {
-    Message& message = messages[static_cast<std::size_t>(i)];
-    Json logprobs =
-        answer.has_logprobs() ? logprobs_json(message.logprobs, answer.model().need_tokenizer()) : Json(nullptr);
-    choices.push_back(chat_choice_json(i, message.content, std::move(logprobs), message.finish));
-  }
+  for (std::size_t i = 0; i < messages.size(); ++i)
+    choices.push_back(chat_choice_json(static_cast<int>(i), messages[i],
+                                       logprobs_or_null(answer, messages[i].logprobs), chat.shape));
   Json json = answer_json(head, "chat.completion", std::move(choices));
+  if (chat.shape.returns_token_ids) json["prompt_token_ids"] = answer.prompt();
   add_extras(json, answer);
   return Response::json(json);
 }
@@ -48,23 +37,31 @@ Response whole(ChatAnswer& answer, int count, const AnswerHead& head, const Requ
 // Writes the chunks of one streamed answer.
 class ChunkWriter {
  public:
-  ChunkWriter(EventSink& sink, const AnswerHead& head, const ChatAnswer& answer, bool include_usage)
-      : sink_(sink), head_(head), answer_(answer), include_usage_(include_usage) {}
+  ChunkWriter(EventSink& sink, const AnswerHead& head, const ChatAnswer& answer, const ChatRequest& chat)
+      : sink_(sink), head_(head), answer_(answer), chat_(chat) {}
 
   void write(const ChatDelta& delta) {
-    if (delta.is_first) send(delta.choice, {{"role", "assistant"}, {"content", ""}}, nullptr);
-    std::string content;
-    for (const text::TurnPiece& piece : delta.pieces) content += piece.text;
-    if (!content.empty() || !delta.logprobs.empty()) {
-      Json logprobs =
-          answer_.has_logprobs() ? logprobs_json(delta.logprobs, answer_.model().need_tokenizer()) : Json(nullptr);
-      send(delta.choice, {{"content", content}}, std::move(logprobs));
+    if (delta.is_first) send(delta.choice, {{"role", "assistant"}, {"content", ""}});
+    std::vector<Json> deltas = chat_deltas_json(delta.pieces, chat_.shape);
+    // The first one with content carries what belongs to the step; entries may complete and ids come without
+    // text.
+    const auto has_content = [](const Json& json) { return json.contains("content"); };
+    auto carrier = std::ranges::find_if(deltas, has_content);
+    const bool has_ids = chat_.shape.returns_token_ids && !delta.ids.empty();
+    if (carrier == deltas.end() && (has_ids || !delta.logprobs.empty()))
+      carrier = deltas.insert(deltas.end(), Json{{"content", ""}});
+    for (auto json = deltas.begin(); json != deltas.end(); ++json) {
+      const bool carries = json == carrier;
+      send(delta.choice, std::move(*json),
+           carries ? logprobs_or_null(answer_, delta.logprobs) : Json(nullptr), nullptr,
+           carries && has_ids ? delta.ids : std::vector<int>());
     }
-    if (delta.finish) send(delta.choice, Json::object(), nullptr, delta.finish);
+    if (delta.finish)
+      send(delta.choice, Json::object(), nullptr, chat_finish_json(delta.finish, chat_.shape));
   }
 
   void finish() {
-    if (include_usage_) {
+    if (chat_.include_usage) {
       Json chunk = answer_json(head_, "chat.completion.chunk", Json::array());
       add_extras(chunk, answer_);
       sink_.send(dump_json(chunk));
@@ -73,37 +70,54 @@ class ChunkWriter {
   }
 
  private:
-  void send(int choice, Json delta, Json logprobs, std::optional<ChatFinish> finish = {}) {
-    Json choices = Json::array({chat_chunk_choice_json(choice, std::move(delta), std::move(logprobs), finish)});
-    Json chunk = answer_json(head_, "chat.completion.chunk", std::move(choices));
-    if (include_usage_) chunk["usage"] = nullptr;
+  void send(int choice, Json delta, Json logprobs = nullptr, const Json& finish = nullptr,
+            const std::vector<int>& ids = {}) {
+    Json json = chat_chunk_choice_json(choice, std::move(delta), std::move(logprobs), finish);
+    if (!ids.empty()) json["token_ids"] = ids;
+    Json chunk = answer_json(head_, "chat.completion.chunk", Json::array({std::move(json)}));
+    if (chat_.shape.returns_token_ids && !std::exchange(has_begun_, true))
+      chunk["prompt_token_ids"] = answer_.prompt();
+    if (chat_.include_usage) chunk["usage"] = nullptr;
     sink_.send(dump_json(chunk));
   }
 
   EventSink& sink_;
   const AnswerHead& head_;
   const ChatAnswer& answer_;
-  bool include_usage_;
+  const ChatRequest& chat_;
+  bool has_begun_ = false;
 };
+
+void stream(ChatAnswer& answer, const ChatRequest& chat, const AnswerHead& head, const Request& request,
+            EventSink& sink) {
+  ChunkWriter writer(sink, head, answer, chat);
+  const auto waiting = [&] {
+    request.check_alive();
+    sink.idle();
+  };
+  while (const auto delta = answer.next(waiting)) writer.write(*delta);
+  writer.finish();
+}
 
 }  // namespace
 
 Response chat_completions(const Request& request, Context& context) {
   const Json body = parse_body(request.body);
-  const auto loaded = context.models.open(model_name(body), request.check_alive);
-  const ChatRequest chat = parse_chat_request(body, loaded->model);
-  const AnswerHead head{random_id("chatcmpl-"), context.now_unix(), loaded->model.id, loaded->model.fingerprint};
-  auto answer = std::make_shared<ChatAnswer>(loaded, chat.turn);
-  if (!chat.stream) return whole(*answer, chat.turn.choices, head, request);
-  return Response::event_stream([answer, head, &request, include_usage = chat.include_usage](EventSink& sink) {
-    ChunkWriter writer(sink, head, *answer, include_usage);
-    const auto waiting = [&] {
-      request.check_alive();
-      sink.idle();
-    };
-    while (const auto delta = answer->next(waiting)) writer.write(*delta);
-    writer.finish();
-  });
+  auto loaded = context.models.open(model_name(body), request.check_alive);
+  ChatRequest chat = parse_chat_request(body, loaded->model);
+  note_left_out(chat.left_out, request, context);
+  const AnswerHead head{random_id("chatcmpl-"), context.now_unix(), loaded->model.id,
+                        loaded->model.fingerprint};
+  auto answer = std::make_shared<ChatAnswer>(std::move(loaded), chat.turn);
+  Response response;
+  if (chat.stream)
+    response = Response::event_stream([answer, head, chat = std::move(chat), &request](EventSink& sink) {
+      stream(*answer, chat, head, request, sink);
+    });
+  else
+    response = whole(*answer, chat, head, request);
+  if (answer->grammar()) add_notes(*answer->grammar(), response.headers);
+  return response;
 }
 
 }  // namespace godwit::serve

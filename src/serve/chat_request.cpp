@@ -1,47 +1,22 @@
 #include "serve/chat_request.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 
+#include "serve/answer_fields.h"
 #include "serve/chat_messages.h"
 #include "serve/json_fields.h"
+#include "serve/reasoning_fields.h"
 #include "serve/request_error.h"
 #include "serve/sampling_fields.h"
+#include "serve/structured_output.h"
+#include "serve/tool_fields.h"
 #include "serve/unserved_fields.h"
 
 namespace godwit::serve {
 namespace {
 
 constexpr std::size_t kMostVariables = 1024;  // each joins the others by a search through them
-constexpr std::array<std::string_view, 7> kEfforts = {"none", "minimal", "low", "medium",
-                                                      "high", "xhigh",   "max"};
-
-ReasoningWish read_reasoning(const JsonFields& in) {
-  const auto effort = in.string("reasoning_effort");
-  if (!effort) return {};
-  if (std::ranges::find(kEfforts, *effort) == kEfforts.end())
-    bad_field(in.path_of("reasoning_effort"),
-              "must be one of none, minimal, low, medium, high, xhigh, max, got {}", shown(Json(*effort)));
-  if (*effort == "none") return {.is_on = false};
-  return {.effort = *effort};
-}
-
-// The template's own keyword arguments.
-Json read_template_variables(const JsonFields& in) {
-  Json extra = Json::object();
-  const Json* given = in.object("chat_template_kwargs");
-  if (!given) return extra;
-  if (given->size() > kMostVariables)
-    bad_field(in.path_of("chat_template_kwargs"), "may hold at most {} variables, got {}", kMostVariables,
-              given->size());
-  for (const auto& [name, value] : given->items()) {
-    if (name == "messages" || name == "tools")
-      bad_field(in.path_of("chat_template_kwargs"), "may not set '{}'", name);
-    extra[name] = value;
-  }
-  return extra;
-}
 
 void read_logprobs(const JsonFields& in, decode::GenerationRequest& request) {
   const Json* wanted = in.find("logprobs");
@@ -66,12 +41,49 @@ int read_max_tokens(const JsonFields& in) {
   return limit ? static_cast<int>(std::min<std::int64_t>(*limit, kMost)) : -1;
 }
 
+// The last message of an assistant is the beginning of the answer, unless the request says otherwise.
+void read_continuation(const JsonFields& in, ChatTurn& turn) {
+  const auto adds_prompt = in.boolean("add_generation_prompt");
+  const auto continues = in.boolean("continue_final_message");
+  if (adds_prompt.value_or(false) && continues.value_or(false))
+    bad_field(in.path_of("continue_final_message"), "contradicts \"add_generation_prompt\": true");
+  const Json& last = turn.messages.back();
+  const bool is_answer = last["role"] == "assistant" && !last.contains("tool_calls");
+  if (continues.value_or(false) && !is_answer)
+    bad_field(in.path_of("continue_final_message"), "needs an assistant's text as the last message");
+  turn.continues_final_message = continues.value_or(is_answer && !adds_prompt);
+  turn.adds_generation_prompt = adds_prompt.value_or(true);
+}
+
+void read_tools(const JsonFields& in, ChatRequest& chat) {
+  ToolFields fields = read_chat_tools(in);
+  chat.turn.tools = std::move(fields.tools);
+  chat.turn.tool_choice = std::move(fields.choice);
+  chat.shape.is_legacy = fields.is_legacy;
+  chat.left_out = std::move(fields.left_out);
+}
+
 }  // namespace
+
+Json read_template_variables(const JsonFields& in) {
+  Json extra = Json::object();
+  const Json* given = in.object("chat_template_kwargs");
+  if (!given) return extra;
+  if (given->size() > kMostVariables)
+    bad_field(in.path_of("chat_template_kwargs"), "may hold at most {} variables, got {}", kMostVariables,
+              given->size());
+  for (const auto& [name, value] : given->items()) {
+    if (name == "messages" || name == "tools")
+      bad_field(in.path_of("chat_template_kwargs"), "may not set '{}'", name);
+    extra[name] = value;
+  }
+  return extra;
+}
 
 ChatRequest parse_chat_request(const Json& body, const ServedModel& model) {
   const JsonFields in(body);
   const CommonFields common = read_common_fields(in, model);
-  refuse_unserved_fields(in);
+  refuse_unserved_fields(in, unserved_in_chat());
 
   ChatRequest chat{.stream = common.stream, .include_usage = common.include_usage};
   ChatTurn& turn = chat.turn;
@@ -80,12 +92,19 @@ ChatRequest parse_chat_request(const Json& body, const ServedModel& model) {
   turn.common.stop = common.stop;
   turn.common.ignore_eos = common.ignore_eos;
   turn.common.max_tokens = read_max_tokens(in);
+  read_answer_fields(in, model, turn.common);
   read_logprobs(in, turn.common);
+  turn.output = read_structured_output(in, OutputFields::openai);
 
   turn.messages = read_messages(in, model.need_chat_template().source());
-  turn.adds_generation_prompt = in.boolean("add_generation_prompt").value_or(true);
+  read_continuation(in, turn);
+  read_tools(in, chat);
   turn.reasoning = read_reasoning(in);
   turn.template_variables = read_template_variables(in);
+  if (const Json* documents = in.array("documents"); documents && !documents->empty())
+    turn.documents = *documents;
+  chat.shape.shows_reasoning = in.boolean("include_reasoning").value_or(true);
+  chat.shape.returns_token_ids = in.boolean("return_token_ids").value_or(false);
   return chat;
 }
 

@@ -161,17 +161,11 @@ TEST_F(ChatRequestTest, LogprobsComeInThreeSpellings) {
 
 TEST_F(ChatRequestTest, FieldsThatWouldChangeTheAnswerAreRefusedUnlessTheyAskForNothing) {
   const std::vector<std::pair<std::string, std::string>> refused = {
-      {"tools", R"([{"type":"function","function":{"name":"f"}}])"},
-      {"tool_choice", "\"required\""},
-      {"response_format", R"({"type":"json_object"})"},
-      {"response_format", R"({"type":"json_schema","json_schema":{}})"},
-      {"grammar", "\"root ::= x\""},
       {"modalities", R"(["text","audio"])"},
       {"audio", R"({"voice":"alloy"})"},
       {"adapter", "\"a\""},
-      {"min_tokens", "3"},
-      {"mirostat", "2"},
-      {"continue_final_message", "true"}};
+      {"cache_salt", "\"a\""},
+      {"skip_special_tokens", "false"}};
   for (const auto& [field, value] : refused)
     EXPECT_EQ(refusal(fmt::format(",\"{}\":{}", field, value)), field + ": unsupported_parameter") << value;
   for (const auto* fine :
@@ -196,8 +190,8 @@ TEST_F(ChatRequestTest, ContentMayBeTextPartsOrNull) {
   EXPECT_EQ(
       prompt_of(R"([{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}])"),
       want);
-  EXPECT_EQ(prompt_of(R"([{"role":"user","content":"ab"},{"role":"assistant","content":null}])"),
-            "<|im_start|>user\nab<|im_end|>\n<|im_start|>assistant\n<|im_end|>\n<|im_start|>assistant\n");
+  EXPECT_EQ(prompt_of(R"([{"role":"user","content":"ab"},{"role":"assistant","content":null},{"role":"user","content":"c"}])"),
+            "<|im_start|>user\nab<|im_end|>\n<|im_start|>assistant\n<|im_end|>\n<|im_start|>user\nc<|im_end|>\n<|im_start|>assistant\n");
   EXPECT_EQ(message_refusal(R"([{"role":"user"}])"), "messages[0].content: invalid_value");
   EXPECT_EQ(message_refusal(R"([{"role":"user","content":3}])"), "messages[0].content: invalid_value");
   EXPECT_EQ(message_refusal(R"([{"role":"user","content":[{"type":"image_url","image_url":{"url":"x"}}]}])"),
@@ -220,6 +214,7 @@ TEST_F(ChatRequestTest, DeveloperBecomesSystemUnlessTheTemplateNamesIt) {
   const std::string messages = R"([{"role":"developer","content":"obey"},{"role":"user","content":"hi"}])";
   EXPECT_NE(prompt_of(messages).find("<|im_start|>system\nobey<|im_end|>"), std::string::npos);
   chat_template = text::ChatTemplate(std::string(kChatMl) + "{# developer #}", Json::object(), "template");
+  model.template_traits.knows_developer = true;
   EXPECT_NE(prompt_of(messages).find("<|im_start|>developer\nobey<|im_end|>"), std::string::npos);
 }
 

@@ -31,17 +31,24 @@ struct ChatTurn {
   ToolChoice tool_choice = {};
   ReasoningWish reasoning = {};
   std::optional<text::GrammarSpec> output = {};  // what the content must be
+  std::string output_param = "response_format";  // the field that said so
   Json template_variables = Json::object();
+  Json documents = nullptr;  // of templates that know them; null: none
   bool adds_generation_prompt = true;
   bool continues_final_message = false;  // the last message is the beginning of the answer
   int choices = 1;
   decode::GenerationRequest common = {};  // prompt, choices and constraint unset
 };
 
-// The prompt of a turn: template and tokenizer. Throws Error{invalid_argument} with the template's own message when it
-// refuses the chat.
+// The tools that the answer may call: none with ToolChoice::none, of an allow list those on it.
+std::vector<text::ToolSpec> callable_tools(const ChatTurn& turn);
+
+// The prompt of a turn: template and tokenizer. Throws Error{invalid_argument} with the template's own
+// message when it refuses the chat.
 std::vector<int> render_turn(const ChatTurn& turn, const ServedModel& model);
 // The generations that make it. Throws RequestError context_length_exceeded too.
 GenerationPlan plan_turn(const ChatTurn& turn, const ServedModel& model);
+// Whether the answer to a prompt of render_turn begins inside of reasoning.
+bool begins_in_reasoning(const ChatTurn& turn, const ServedModel& model, const std::vector<int>& prompt);
 
 }  // namespace godwit::serve

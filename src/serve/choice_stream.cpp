@@ -1,5 +1,6 @@
 #include "serve/choice_stream.h"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -9,45 +10,42 @@ namespace godwit::serve {
 namespace {
 
 constexpr double kTickSeconds = 0.1;
+constexpr double kShortTickSeconds = 0.005;  // among several flights: each waits for the others' ticks
 
 }  // namespace
 
 ChoiceStream::ChoiceStream(Generator& generator, const ServedModel& model, GenerationPlan plan)
-    : generator_(generator), model_(model), plan_(std::move(plan)), choices_(static_cast<std::size_t>(plan_.choices)) {
+    : generator_(generator), model_(model), plan_(std::move(plan)) {
   usage_.prompt_tokens = plan_.prompt_tokens();
   if (plan_.common.max_tokens == 0) return;
-  source_ = generator_.submit(plan_.request(0));
-  plan_.common.sampling.seed =
-      source_->seed();  // later prompts use it too, so that one seed repeats them all
+  submit();
+  // Later prompts use it too, so that one seed repeats them all.
+  plan_.common.sampling.seed = flights_[0].source->seed();
 }
 
-// The request was admitted with its first prompt; if the queue is full when a later one comes up, it waits
-// its turn.
-std::unique_ptr<TokenSource> ChoiceStream::submit_admitted(const std::function<void()>& waiting) {
-  for (;;) {
+void ChoiceStream::submit() {
+  Flight flight{.source = generator_.submit(plan_.request(submitted_)),
+                .first_index = static_cast<int>(submitted_) * plan_.choices,
+                .choices = std::vector<Choice>(static_cast<std::size_t>(plan_.choices))};
+  flights_.push_back(std::move(flight));
+  ++submitted_;
+}
+
+// The request was admitted with its first prompt; what finds the queue full waits its turn.
+void ChoiceStream::submit_more() {
+  while (submitted_ < plan_.prompts.size() && flights_.size() < kMostInFlight) {
     try {
-      return generator_.submit(plan_.request(prompt_));
+      submit();
     } catch (const Error& e) {
       if (e.code() != ErrorCode::overloaded) throw;
+      return;
     }
-    waiting();
-    std::this_thread::sleep_for(std::chrono::duration<double>(kTickSeconds));
   }
 }
 
-// nullopt: every choice of the prompt has ended.
-std::optional<decode::TokenEvent> ChoiceStream::wait_for_event(const std::function<void()>& waiting) {
-  for (;;) {
-    waiting();
-    bool timed_out = false;
-    auto event = source_->next_for(kTickSeconds, timed_out);
-    if (event || !timed_out) return event;
-  }
-}
-
-Delta ChoiceStream::take(const decode::TokenEvent& event) {
-  Choice& choice = choices_.at(static_cast<std::size_t>(event.choice));
-  Delta delta{.index = first_index() + event.choice,
+Delta ChoiceStream::take(const decode::TokenEvent& event, Flight& flight) {
+  Choice& choice = flight.choices.at(static_cast<std::size_t>(event.choice));
+  Delta delta{.index = flight.first_index + event.choice,
               .id = event.id,
               .text = event.text,
               .finish = event.finish,
@@ -58,7 +56,7 @@ Delta ChoiceStream::take(const decode::TokenEvent& event) {
   const bool is_end_token = event.id < 0 && event.finish == decode::FinishReason::stop;
   if (!choice.is_ended && (event.id >= 0 || is_end_token)) ++usage_.completion_tokens;
   if (plan_.common.logprobs) {
-    if (!choice.logprobs) choice.logprobs.emplace(model_.need_tokenizer());
+    if (!choice.logprobs) choice.logprobs.emplace(model_.need_tokenizer(), plan_.common.shown_special_tokens);
     delta.logprobs = choice.logprobs->add(event);
   }
   if (event.finish == decode::FinishReason::cancelled) {
@@ -68,17 +66,48 @@ Delta ChoiceStream::take(const decode::TokenEvent& event) {
   return delta;
 }
 
-void ChoiceStream::end(int index) {
-  choices_.at(static_cast<std::size_t>(index - first_index())).is_ended = true;
-  source_->cancel(index - first_index());
+Usage ChoiceStream::usage() const {
+  Usage usage = usage_;
+  for (const Flight& flight : flights_) usage.cached_tokens += flight.source->timings().cached_tokens;
+  return usage;
 }
 
-void ChoiceStream::close_prompt() {
-  timings_ = source_->timings();
+void ChoiceStream::end(int index) {
+  for (Flight& flight : flights_) {
+    const int choice = index - flight.first_index;
+    if (choice < 0 || choice >= plan_.choices) continue;
+    flight.choices.at(static_cast<std::size_t>(choice)).is_ended = true;
+    flight.source->cancel(choice);
+  }
+}
+
+void ChoiceStream::land(std::size_t flight) {
+  timings_ = flights_[flight].source->timings();
   usage_.cached_tokens += timings_.cached_tokens;
-  source_.reset();
-  choices_ = std::vector<Choice>(choices_.size());
-  ++prompt_;
+  flights_.erase(flights_.begin() + static_cast<std::ptrdiff_t>(flight));
+}
+
+ChoiceStream::Look ChoiceStream::look(Flight& flight, double seconds) {
+  bool timed_out = false;
+  const auto event = flight.source->next_for(seconds, timed_out);
+  if (event) return {.delta = take(*event, flight)};
+  return {.has_landed = !timed_out};
+}
+
+// Every flight once, the one whose turn it is first; it is the one that is waited for.
+std::optional<Delta> ChoiceStream::look_around() {
+  const double seconds = flights_.size() > 1 ? kShortTickSeconds : kTickSeconds;
+  for (std::size_t looks = flights_.size(); looks > 0; --looks) {
+    if (turn_ >= flights_.size()) turn_ = 0;
+    Look found = look(flights_[turn_], looks == 1 ? seconds : 0);
+    if (found.has_landed) {
+      land(turn_);
+      continue;
+    }
+    ++turn_;
+    if (found.delta) return std::move(found.delta);
+  }
+  return std::nullopt;
 }
 
 std::optional<Delta> ChoiceStream::next_of_nothing() {
@@ -88,12 +117,15 @@ std::optional<Delta> ChoiceStream::next_of_nothing() {
 
 std::optional<Delta> ChoiceStream::next(const std::function<void()>& waiting) {
   if (plan_.common.max_tokens == 0) return next_of_nothing();
-  while (prompt_ < plan_.prompts.size()) {
-    if (!source_) source_ = submit_admitted(waiting);
-    if (const auto event = wait_for_event(waiting)) return take(*event);
-    close_prompt();
+  for (;;) {
+    submit_more();
+    waiting();
+    if (flights_.empty() && submitted_ == plan_.prompts.size()) return std::nullopt;
+    if (flights_.empty())
+      std::this_thread::sleep_for(std::chrono::duration<double>(kTickSeconds));
+    else if (auto delta = look_around())
+      return delta;
   }
-  return std::nullopt;
 }
 
 }  // namespace godwit::serve

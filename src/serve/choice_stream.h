@@ -14,6 +14,8 @@
 
 namespace godwit::serve {
 
+inline constexpr std::size_t kMostInFlight = 32;  // prompts of one request that the engine has at a time
+
 struct Delta {
   int index = 0;  // of the answer: prompts x choices, prompt-major
   int id = -1;    // the token; -1: none, or one that only ended the answer
@@ -37,15 +39,15 @@ class ChoiceStream {
   // The references must outlive the stream.
   ChoiceStream(Generator& generator, const ServedModel& model, GenerationPlan plan);
 
-  // The next delta; nullopt after the last answer. Choices of one prompt come as they are made, prompts one after
-  // another. `waiting` runs at least every tenth of a second and may throw, which cancels what is in flight. Throws the
-  // Error that ended a generation.
+  // The next delta; nullopt after the last answer. Answers come as they are made: prompts run beside each
+  // other, as many as the engine's queue has room for. `waiting` runs at least every tenth of a second and
+  // may throw, which cancels what is in flight. Throws the Error that ended a generation.
   std::optional<Delta> next(const std::function<void()>& waiting);
-  // Ends an answer of the current prompt where it is; its last delta comes with FinishReason::stop.
+  // Ends an answer that is in flight where it is; its last delta comes with FinishReason::stop.
   void end(int index);
 
   const GenerationPlan& plan() const { return plan_; }
-  Usage usage() const { return usage_; }
+  Usage usage() const;  // up to now
   // Of all choices; absent when nothing is generated.
   std::optional<std::uint64_t> seed() const { return plan_.common.sampling.seed; }
   const decode::Timings& timings() const { return timings_; }  // of the newest finished prompt
@@ -56,21 +58,33 @@ class ChoiceStream {
     bool is_ended = false;  // by end()
     std::optional<VisibleLogprobs> logprobs = {};
   };
+  // One prompt in the engine.
+  struct Flight {
+    std::unique_ptr<TokenSource> source;
+    int first_index;
+    std::vector<Choice> choices;
+  };
+  // What a look at a flight found.
+  struct Look {
+    std::optional<Delta> delta = {};
+    bool has_landed = false;  // every choice has ended
+  };
 
-  std::unique_ptr<TokenSource> submit_admitted(const std::function<void()>& waiting);
-  std::optional<decode::TokenEvent> wait_for_event(const std::function<void()>& waiting);
-  Delta take(const decode::TokenEvent& event);
-  void close_prompt();
+  void submit();
+  void submit_more();
+  std::optional<Delta> look_around();
+  Look look(Flight& flight, double seconds);
+  Delta take(const decode::TokenEvent& event, Flight& flight);
+  void land(std::size_t flight);
   std::optional<Delta> next_of_nothing();
-  int first_index() const { return static_cast<int>(prompt_) * plan_.choices; }
 
   Generator& generator_;
   const ServedModel& model_;
   GenerationPlan plan_;
-  std::size_t prompt_ = 0;
-  int unanswered_ = 0;  // with nothing to generate: the next answer to report
-  std::vector<Choice> choices_;
-  std::unique_ptr<TokenSource> source_;
+  std::size_t submitted_ = 0;  // prompts
+  int unanswered_ = 0;         // with nothing to generate: the next answer to report
+  std::vector<Flight> flights_;
+  std::size_t turn_ = 0;  // the flight to be looked at first
   Usage usage_;
   decode::Timings timings_;
 };

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <limits>
 
+#include "serve/answer_fields.h"
+#include "serve/fill_in_middle.h"
 #include "serve/json_fields.h"
 #include "serve/request_error.h"
 #include "serve/sampling_fields.h"
+#include "serve/structured_output.h"
 #include "serve/unserved_fields.h"
 
 namespace godwit::serve {
@@ -20,8 +23,18 @@ void drop_doubled_bos(std::vector<int>& ids, const text::Tokenizer& tokenizer) {
 
 class PromptReader {
  public:
-  PromptReader(const ServedModel& model, bool add_special_tokens)
-      : model_(model), tokenizer_(model.need_tokenizer()), add_special_tokens_(add_special_tokens) {}
+  // `suffix`: what stands behind the gap that the answer fills; empty: no gap.
+  PromptReader(const ServedModel& model, bool add_special_tokens, std::string suffix)
+      : model_(model),
+        tokenizer_(model.need_tokenizer()),
+        add_special_tokens_(add_special_tokens),
+        suffix_(std::move(suffix)) {
+    if (suffix_.empty()) return;
+    fill_ = FillInMiddle::of(tokenizer_);
+    if (!fill_)
+      unserved_field("suffix",
+                     fmt::format("filling in the middle with {}, which has no tokens for it,", model.id));
+  }
 
   void read(const Json& prompt, CompletionRequest& into) const {
     if (prompt.is_array() && prompt.empty()) bad_field("prompt", "is empty");
@@ -38,12 +51,14 @@ class PromptReader {
       bad_field("prompt", "must be a string, token ids, or an array of one of them, got {}", shown(prompt));
     std::vector<int> ids =
         prompt.is_string() ? encode(prompt.get_ref<const std::string&>()) : token_ids(prompt);
-    if (ids.empty()) bad_field("prompt", "is empty");
+    if (ids.empty() && !fill_) bad_field("prompt", "is empty");
     into.prompt_texts.push_back(prompt.is_string() ? prompt.get<std::string>() : tokenizer_.decode(ids));
     into.plan.prompts.push_back(std::move(ids));
   }
 
   std::vector<int> encode(const std::string& text) const {
+    check_text_size(model_, "prompt", text.size());
+    if (fill_) return encode_gap(text);
     std::vector<int> ids = tokenizer_.encode(text, {.add_special_tokens = add_special_tokens_});
     if (add_special_tokens_) drop_doubled_bos(ids, tokenizer_);
     return ids;
@@ -59,19 +74,34 @@ class PromptReader {
         bad_field("prompt", "holds token {}, outside the vocabulary of {} tokens", *id, model_.vocabulary);
       ids.push_back(static_cast<int>(*id));
     }
+    return fill_ ? fill_->prompt(ids, suffix_) : ids;
+  }
+
+  // What the tokenizer puts in front of a text stays in front of the marks.
+  std::vector<int> encode_gap(const std::string& text) const {
+    const std::vector<int> plain = tokenizer_.encode(text, {.add_special_tokens = false});
+    std::vector<int> ids = tokenizer_.encode("", {.add_special_tokens = add_special_tokens_});
+    if (!ids.empty()) ids.resize(1);
+    const std::vector<int> filled = fill_->prompt(plain, suffix_);
+    ids.insert(ids.end(), filled.begin(), filled.end());
     return ids;
   }
 
   const ServedModel& model_;
   const text::Tokenizer& tokenizer_;
   bool add_special_tokens_;
+  std::string suffix_;
+  std::optional<FillInMiddle> fill_;
 };
 
-void check_best_of(const JsonFields& in, int choices) {
+int read_best_of(const JsonFields& in, const CommonFields& common) {
   const auto best_of = in.integer("best_of", 1, kMaxChoices);
-  if (!best_of) return;
-  if (*best_of < choices) bad_field("best_of", "must be at least n = {}, got {}", choices, *best_of);
-  if (*best_of > choices) unserved_field("best_of", "ranking more answers than are returned");
+  if (!best_of) return common.choices;
+  if (*best_of < common.choices)
+    bad_field("best_of", "must be at least n = {}, got {}", common.choices, *best_of);
+  if (*best_of > common.choices && common.stream)
+    bad_field("best_of", "cannot be above n in a stream: answers are ranked when all are there");
+  return static_cast<int>(*best_of);
 }
 
 void read_limits(const JsonFields& in, decode::GenerationRequest& request) {
@@ -91,22 +121,33 @@ void read_limits(const JsonFields& in, decode::GenerationRequest& request) {
 CompletionRequest parse_completion_request(const Json& body, const ServedModel& model) {
   const JsonFields in(body);
   const CommonFields common = read_common_fields(in, model);
-  refuse_unserved_fields(in);
-  check_best_of(in, common.choices);
+  refuse_unserved_fields(in, unserved_in_completions());
 
-  CompletionRequest completion{.plan = {.choices = common.choices},
-                               .echo = in.boolean("echo").value_or(false),
-                               .stream = common.stream,
-                               .include_usage = common.include_usage};
+  CompletionRequest completion;
+  completion.plan.choices = read_best_of(in, common);
+  completion.choices = common.choices;
+  completion.echo = in.boolean("echo").value_or(false);
+  completion.stream = common.stream;
+  completion.include_usage = common.include_usage;
   decode::GenerationRequest& request = completion.plan.common;
   request.sampling = common.sampling;
   request.stop = common.stop;
   request.ignore_eos = common.ignore_eos;
   read_limits(in, request);
+  read_answer_fields(in, model, request);
+  completion.shows_logprobs = request.logprobs;
+  completion.returns_token_ids = in.boolean("return_token_ids").value_or(false);
+  request.logprobs |= completion.plan.choices > completion.choices;
+  if (const auto output = read_structured_output(in, OutputFields::openai)) {
+    completion.grammar = compile_output(model, *output, "response_format");
+    request.constraint = constraint_of(model, completion.grammar);
+  }
 
   const Json* prompt = in.find("prompt");
   if (!prompt) bad_field("prompt", "is required");
-  PromptReader(model, in.boolean("add_special_tokens").value_or(true)).read(*prompt, completion);
+  const std::string suffix = in.string("suffix").value_or("");
+  if (completion.echo && !suffix.empty()) bad_field("echo", "cannot be combined with 'suffix'");
+  PromptReader(model, in.boolean("add_special_tokens").value_or(true), suffix).read(*prompt, completion);
   for (const auto& ids : completion.plan.prompts)
     check_context(model, "prompt", ids.size(), request.max_tokens);
   return completion;

@@ -10,6 +10,7 @@ int status_of(ErrorCode code) {
     case ErrorCode::invalid_argument:
     case ErrorCode::unsupported:
     case ErrorCode::context_overflow:
+    case ErrorCode::context_over_budget:
       return 400;
     case ErrorCode::not_found:
       return 404;
@@ -29,6 +30,7 @@ int status_of(ErrorCode code) {
 
 std::string default_code(ErrorCode code) {
   if (code == ErrorCode::context_overflow) return "context_length_exceeded";
+  if (code == ErrorCode::context_over_budget) return "context_over_budget";
   if (code == ErrorCode::overloaded) return "queue_full";
   return "";
 }

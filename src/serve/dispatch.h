@@ -1,8 +1,5 @@
-// From a request to its answer: access rules, the table of routes, and the one mapping of Error to an HTTP
-// status.
+// From a request to its answer: access rules, the table of routes, and what is noted of each request.
 #pragma once
-
-#include <string_view>
 
 #include "serve/context.h"
 #include "serve/http.h"
@@ -10,10 +7,8 @@
 namespace godwit::serve {
 
 // Never throws. Fills request.id and request.path. An event stream that fails half-way sends one event that says so in
-// its dialect (serve/dialect.h) and none of those that end an answer; `request` must outlive the response.
-Response dispatch(Request& request, Context& context);
-
-// The answer to what the transport found out, in OpenAI's shape: 408, 413, 431, ...
-Response error_response(int status, std::string_view code, std::string_view message);
+// its dialect (serve/dialect.h) and none of those that end an answer; `request` must outlive the response. A request that
+// the transport refused gets that refusal. Whoever sends the response calls `ended`.
+Response dispatch(Request& request, const Context& context);
 
 }  // namespace godwit::serve

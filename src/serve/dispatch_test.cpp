@@ -1,5 +1,6 @@
 #include "serve/dispatch.h"
 
+#include "serve/dialect.h"
 #include "serve/routes.h"
 #include "support/serve_fixture.h"
 
@@ -30,11 +31,22 @@ struct DispatchTest : ServeFixture {
 
 TEST_F(DispatchTest, EveryPostRouteRefusesBodiesThatAreNoObjectInTheErrorShape) {
   for (const Route& route : routes()) {
-    if (route.method != "POST") continue;
+    if (route.method != "POST" || route.is_admin) continue;
     for (const auto* body : {"{", "[]", "\"x\"", "", "\xff"}) {
       const Response response = ask("POST", "/v1" + std::string(route.path), body);
       EXPECT_EQ(response.status, 400) << route.path << " " << body;
       const Json error = json(response)["error"];
+      switch (dialect_of(route.path)) {
+        case Dialect::anthropic:
+          EXPECT_EQ(json(response)["type"], "error");
+          EXPECT_EQ(error["type"], "invalid_request_error");
+          continue;
+        case Dialect::ollama:
+          EXPECT_TRUE(error.is_string());
+          continue;
+        case Dialect::openai:
+          break;
+      }
       EXPECT_EQ(error.size(), 4u);
       EXPECT_EQ(error["type"], "invalid_request_error");
       EXPECT_TRUE(error["message"].is_string());
@@ -50,7 +62,7 @@ TEST_F(DispatchTest, PathsAnswerWithAndWithoutV1SlashAndQuery) {
   for (const auto* path : {"/v1/models/org/tiny", "/models/org%2Ftiny", "/v1/models/tiny?a=b"})
     EXPECT_EQ(json(ask("GET", path))["object"], "model") << path;
   EXPECT_EQ(code(ask("GET", "/v1/models/nope")), "model_not_found");
-  for (const auto* path : {"/", "/v1", "/v1/nothing", "/v1/modelsx", "*"})
+  for (const auto* path : {"/v1", "/v1/nothing", "/v1/modelsx", "*"})
     EXPECT_EQ(ask("GET", path).status, 404) << path;
   EXPECT_EQ(json(ask("GET", "/v1/nothing?q=1"))["error"]["message"], "there is nothing at /v1/nothing");
   for (const auto* path : {"/health", "/v1/health", "/livez", "/readyz"})
@@ -307,6 +319,95 @@ TEST_F(DispatchTest, AKeyMayComeInThreeHeadersAndIsNeededEverywhereButOnHealth) 
   EXPECT_EQ(status("api-key", "sk-abcd"), 200);
   EXPECT_EQ(status("Authorization", "Bearer sk-abce"), 401) << "one byte differs";
   EXPECT_EQ(status("Authorization", "sk-abcd"), 401);
+}
+
+TEST_F(DispatchTest, EveryRouteThatIsNotPublicNeedsTheKey) {
+  context.access.add_key("sk-abcd");
+  for (const Route& route : routes()) {
+    const std::string path = "/v1" + std::string(route.path) + (route.path.ends_with('/') ? "x" : "");
+    EXPECT_EQ(ask(std::string(route.method), path, "{}").status == 401, !route.is_public) << path;
+  }
+}
+
+TEST_F(DispatchTest, AdministrationIsForHoldersOfAKeyOrThisMachine) {
+  int drains = 0;
+  context.hooks.drain = [&drains] { ++drains; };
+  EXPECT_EQ(code(ask("POST", "/admin/drain")), "admin_not_allowed") << "an address that is not known is not ours";
+  const auto local = [&](std::vector<std::pair<std::string, std::string>> headers) {
+    request = Request{.method = "POST", .target = "/admin/drain", .client = {"127.0.0.1", true}};
+    for (auto& [name, value] : headers) request.headers.add(name, value);
+    return dispatch(request, context).status;
+  };
+  EXPECT_EQ(local({{"Host", "localhost"}}), 202);
+  EXPECT_EQ(local({{"Host", "localhost"}, {"Origin", "https://evil.example"}}), 403);
+  context.access.add_key("sk-abcd");
+  EXPECT_EQ(local({{"Host", "localhost"}}), 401);
+  EXPECT_EQ(ask("POST", "/admin/drain", "", {{"Host", "localhost"}, {"api-key", "sk-abcd"}}).status, 202);
+  EXPECT_EQ(drains, 2);
+}
+
+TEST_F(DispatchTest, WhatTheTransportRefusesIsToldInTheWordsOfThePath) {
+  const auto refused = [&](std::string target) {
+    request = Request{.method = "POST", .target = std::move(target), .refusal = TransportRefusal{413, "body_too_large", "big"}};
+    return dispatch(request, context);
+  };
+  EXPECT_EQ(json(refused("/v1/completions"))["error"]["code"], "body_too_large");
+  EXPECT_EQ(json(refused("/v1/messages?beta=true"))["error"]["type"], "request_too_large");
+  EXPECT_EQ(json(refused("/api/chat")), Json::parse(R"({"error":"big"})"));
+  EXPECT_EQ(refused("/api/chat").status, 413);
+  EXPECT_TRUE(refused("/api/chat").close);
+}
+
+TEST_F(DispatchTest, WhatARequestDidIsKnownWhenItHasEnded) {
+  std::vector<RequestRecord> ended;
+  context.hooks.access_line = [&ended](const RequestRecord& record) { ended.push_back(record); };
+  std::string kept;
+  context.hooks.prompt_line = [&kept](const RequestRecord& record, std::string_view body) {
+    kept = std::string(body) + "|" + record.answers.at(0);
+  };
+  generator.scripts = {spelled("ok", FinishReason::stop), spelled("abc", FinishReason::none)};
+  chat("").ended(200);
+  generator.breaks = true;
+  {
+    Response response = chat(R"(,"stream":true)", "/v1/chat/completions?key=secret");
+    Collector sink;
+    response.events(sink);
+    EXPECT_EQ(ended.size(), 1u) << "not before the sender says so";
+    response.events = nullptr;
+    response.ended(200);
+  }
+  ask("GET", "/v1/nothing").ended(404);
+  ASSERT_EQ(ended.size(), 3u);
+  EXPECT_EQ(ended[0].route, "/chat/completions");
+  EXPECT_EQ(ended[0].model, "org/tiny");
+  EXPECT_EQ(ended[0].generated_tokens, 2);
+  EXPECT_EQ(ended[0].finish, "stop");
+  EXPECT_EQ(ended[0].cached_tokens, 2);
+  EXPECT_GE(ended[0].first_token_seconds, 0);
+  EXPECT_EQ(ended[1].generated_tokens, 3);
+  EXPECT_EQ(ended[1].finish, "");
+  EXPECT_EQ(ended[1].error, "internal");
+  EXPECT_EQ(ended[1].path, "/v1/chat/completions");
+  EXPECT_TRUE(ended[1].is_stream);
+  EXPECT_EQ(ended[2].route, "");
+  EXPECT_EQ(ended[2].error, "not_found");
+  EXPECT_TRUE(kept.ends_with("|abc"));
+  EXPECT_NE(context.metrics->text({}).find("godwit_row_failures_total{model=\"org/tiny\"} 1\n"), std::string::npos);
+}
+
+TEST_F(DispatchTest, ARequestThatTakesTooLongIsGivenUp) {
+  context.request_seconds = 0;
+  const Response response = chat("");
+  EXPECT_EQ(response.status, 504);
+  EXPECT_EQ(code(response), "timeout");
+  EXPECT_EQ(json(ask("POST", "/v1/messages/x", "{}"))["error"]["type"], "not_found_error");
+}
+
+TEST_F(DispatchTest, AServerThatLoadsIsAliveAndNotReady) {
+  context.loading = true;
+  EXPECT_EQ(ask("GET", "/health").status, 200);
+  EXPECT_EQ(ask("GET", "/readyz").status, 503);
+  EXPECT_EQ(ask("GET", "/v1/models").status, 200);
 }
 
 TEST_F(DispatchTest, ADrainingServerTakesNoGenerationsButShowsItsHealth) {

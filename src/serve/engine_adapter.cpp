@@ -4,8 +4,10 @@
 
 #include "base/error.h"
 #include "base/sha256.h"
+#include "decode/grammar_source.h"
 #include "kernels/quantize_blocks.h"
 #include "models/model_bundle.h"
+#include "text/turn/normalise_chat.h"
 
 namespace godwit::serve {
 namespace {
@@ -19,6 +21,7 @@ class JobSource final : public TokenSource {
   void cancel(int choice) override { job_.cancel(choice); }
   decode::Timings timings() const override { return job_.timings(); }
   std::uint64_t seed() const override { return job_.seed(); }
+  bool has_begun() const override { return job_.has_begun(); }
 
  private:
   decode::Job job_;
@@ -33,9 +36,27 @@ std::string fingerprint_of(const models::ModelBundle& bundle) {
   return "fp_" + sha256_of(identity).substr(0, 12);
 }
 
-text::TurnFormat turn_format_of(const models::ModelBundle& bundle) {
+std::string settings_of(const models::ModelBundle& bundle) {
+  const cache::KvPolicy& kv = bundle.options.kv;
+  return fmt::format("math {}{}, kv {}{}", bundle.mode == NumericMode::native ? "native" : "reference",
+                     bundle.activations() == kernels::ActivationForm::f32 ? ", f32 activations" : "", cache::to_string(kv),
+                     kv.start == 0 ? "" : fmt::format(" from token {}", kv.start));
+}
+
+text::TurnFormat turn_format_of(const models::ModelBundle& bundle, const text::TemplateTraits& traits) {
   if (!bundle.chat_template || !bundle.tokenizer) return {};
-  return text::turn_format_of(bundle.chat_template->source(), *bundle.tokenizer);
+  text::TurnFormat format = text::turn_format_of(bundle.chat_template->source(), *bundle.tokenizer);
+  if (text::asks_generically(traits)) format.tools = text::ToolFormat::generic;
+  return format;
+}
+
+text::TemplateTraits traits_of(const models::ModelBundle& bundle) {
+  return bundle.chat_template ? text::template_traits(*bundle.chat_template) : text::TemplateTraits{};
+}
+
+std::shared_ptr<decode::GrammarSource> grammars_of(const models::ModelBundle& bundle) {
+  if (!bundle.tokenizer || bundle.end_ids.empty()) return nullptr;
+  return std::make_shared<decode::GrammarSource>(*bundle.tokenizer, bundle.end_ids, bundle.vocabulary);
 }
 
 decode::SamplingParams sampling_defaults_of(const models::ModelBundle& bundle) {
@@ -76,16 +97,21 @@ ServedModel describe(const decode::Engine& engine, std::vector<std::string> alia
   const models::ModelBundle& bundle = engine.model();
   const std::string& id = bundle.options.id;
   if (const auto slash = id.rfind('/'); slash != std::string::npos) aliases.push_back(id.substr(slash + 1));
+  const text::TemplateTraits traits = traits_of(bundle);
   return {.id = id,
           .aliases = std::move(aliases),
           .created = created,
           .fingerprint = fingerprint_of(bundle),
+          .architecture = bundle.config.source_model_type,
+          .settings = settings_of(bundle),
           .context_length = bundle.context_length,
           .vocabulary = bundle.vocabulary,
           .tokenizer = bundle.tokenizer ? &*bundle.tokenizer : nullptr,
           .chat_template = bundle.chat_template ? &*bundle.chat_template : nullptr,
           .chat_encoder = bundle.tokenizer ? std::make_shared<text::ChatEncoder>(*bundle.tokenizer) : nullptr,
-          .turn_format = turn_format_of(bundle),
+          .grammars = grammars_of(bundle),
+          .turn_format = turn_format_of(bundle, traits),
+          .template_traits = traits,
           .sampling = sampling_defaults_of(bundle)};
 }
 

@@ -17,6 +17,7 @@ class EngineGenerator final : public Generator {
   explicit EngineGenerator(decode::Engine& engine) : engine_(engine) {}
   std::unique_ptr<TokenSource> submit(decode::GenerationRequest request) override;
   std::vector<float> logits(const std::vector<int>& tokens) override;
+  std::optional<decode::EngineStats> stats() const override { return engine_.stats(); }
 
  private:
   decode::Engine& engine_;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "decode/engine_stats.h"
 #include "decode/generation.h"
 
 namespace godwit::serve {
@@ -19,6 +20,7 @@ class TokenSource {
   virtual void cancel(int choice) = 0;  // ends one choice, with FinishReason::cancelled
   virtual decode::Timings timings() const = 0;
   virtual std::uint64_t seed() const = 0;  // the one in use, drawn when the request had none
+  virtual bool has_begun() const { return true; }  // it has left the queue
 };
 
 class Generator {
@@ -28,6 +30,8 @@ class Generator {
   virtual std::unique_ptr<TokenSource> submit(decode::GenerationRequest request) = 0;
   // [tokens, vocabulary] f32: the whole prompt in one forward.
   virtual std::vector<float> logits(const std::vector<int>& tokens) = 0;
+  // Waits for nothing; absent where there is no engine behind it.
+  virtual std::optional<decode::EngineStats> stats() const { return std::nullopt; }
 };
 
 }  // namespace godwit::serve

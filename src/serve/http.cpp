@@ -49,6 +49,18 @@ Response Response::line_stream(std::function<void(EventSink&)> lines) {
   return stream_of(std::move(lines), Framing::lines, "application/x-ndjson");
 }
 
+std::optional<std::string> query_value(std::string_view target, std::string_view name) {
+  std::size_t at = target.find('?');
+  while (at != std::string_view::npos) {
+    target.remove_prefix(at + 1);
+    const std::string_view field = target.substr(0, target.find('&'));
+    if (field.starts_with(name) && field.substr(name.size()).starts_with('='))
+      return percent_decode(field.substr(name.size() + 1));
+    at = target.find('&');
+  }
+  return std::nullopt;
+}
+
 std::string percent_decode(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -1,11 +1,14 @@
 #include "serve/http_connection.h"
 
+#include <openssl/ssl.h>
 #include <poll.h>
 #include <sys/socket.h>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
@@ -13,7 +16,6 @@
 #include <cerrno>
 #include <chrono>
 
-#include "serve/dispatch.h"
 #include "serve/request_error.h"
 
 namespace godwit::serve {
@@ -30,11 +32,13 @@ constexpr std::size_t kReadBytes = 64 << 10;
 
 enum class Peer { there, half_closed, gone };
 
-// Reading is the only way to learn of an end of input, and it must not take bytes of a next request away.
-Peer look_at(int descriptor) {
-  pollfd watched{descriptor, POLLIN, 0};
+// Reading is the only way to learn of an end of input, and it must not take bytes of a next request away. A TLS client
+// says farewell before it ends its input, so there the end counts though bytes are left.
+Peer look_at(int descriptor, bool is_tls) {
+  pollfd watched{descriptor, POLLIN | POLLRDHUP, 0};
   if (::poll(&watched, 1, 0) <= 0) return Peer::there;
   if (watched.revents & (POLLERR | POLLHUP | POLLNVAL)) return Peer::gone;
+  if (is_tls) return watched.revents & POLLRDHUP ? Peer::half_closed : Peer::there;
   char byte;
   const auto count = ::recv(descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   if (count == 0) return Peer::half_closed;
@@ -53,6 +57,13 @@ class BusyMark {
   std::atomic<int>& busy_;
 };
 
+Client client_of(const asio::ip::tcp::socket& socket) {
+  ErrorCodeOfSystem error;
+  const auto endpoint = socket.remote_endpoint(error);
+  if (error) return {};
+  return {endpoint.address().to_string(), endpoint.address().is_loopback()};
+}
+
 [[noreturn]] void peer_left() { fail(ErrorCode::cancelled, "http", "the client went away"); }
 
 Request to_request(Parser& parser) {
@@ -67,38 +78,38 @@ Request to_request(Parser& parser) {
 }
 
 // What the parser's refusal means to the peer; nullopt: the connection is simply over.
-std::optional<Response> refusal(const ErrorCodeOfSystem& error) {
+std::optional<TransportRefusal> refusal(const ErrorCodeOfSystem& error) {
   if (error == http::error::header_limit)
-    return error_response(431, "header_too_large", "the header of the request is too large");
+    return TransportRefusal{431, "header_too_large", "the header of the request is too large"};
   if (error == http::error::body_limit)
-    return error_response(413, "body_too_large", "the body of the request is too large");
+    return TransportRefusal{413, "body_too_large", "the body of the request is too large"};
   if (error == http::error::buffer_overflow)
-    return error_response(431, "header_too_large",
-                          "a chunk header or the trailer of the request is too large");
+    return TransportRefusal{431, "header_too_large", "a chunk header or the trailer of the request is too large"};
   if (error == http::error::end_of_stream || error == http::error::partial_message) return std::nullopt;
   if (error.category() == http::make_error_code(http::error::bad_method).category())
-    return error_response(400, "bad_request", "the request is not valid HTTP: " + error.message());
+    return TransportRefusal{400, "bad_request", "the request is not valid HTTP: " + error.message()};
   return std::nullopt;
 }
 
 // What leaves open where the body ends, or who is meant. The parser takes a coding that it does not know for
 // no body at all: the body would then be read as the next request.
-std::optional<Response> refusal(const Parser::value_type& message) {
+std::optional<TransportRefusal> refusal(const Parser::value_type& message) {
   const auto coding = message[http::field::transfer_encoding];
   if (message.count(http::field::transfer_encoding) > 1 ||
       (!coding.empty() && !equal_without_case(std::string_view(coding.data(), coding.size()), "chunked")))
-    return error_response(400, "unsupported_transfer_encoding",
-                          "the only transfer coding served is 'chunked'");
+    return TransportRefusal{400, "unsupported_transfer_encoding", "the only transfer coding served is 'chunked'"};
   if (message.count(http::field::host) > 1)
-    return error_response(400, "bad_request", "the request has more than one Host header");
+    return TransportRefusal{400, "bad_request", "the request has more than one Host header"};
   return std::nullopt;
 }
 
 }  // namespace
 
 struct HttpConnection::Impl {
-  Impl(int descriptor, Handler handler_in, const HttpLimits& limits_in, Lifecycle& lifecycle_in, Log log_in)
+  Impl(int descriptor, std::shared_ptr<const TlsIdentity> tls_in, Handler handler_in, const HttpLimits& limits_in,
+       Lifecycle& lifecycle_in, Log log_in)
       : stream(io),
+        identity(std::move(tls_in)),
         buffer(limits_in.header_bytes + kReadBytes),
         handler(std::move(handler_in)),
         limits(limits_in),
@@ -110,35 +121,56 @@ struct HttpConnection::Impl {
     stream.socket().assign(address.ss_family == AF_INET6 ? asio::ip::tcp::v6() : asio::ip::tcp::v4(),
                            descriptor);
     stream.socket().set_option(asio::ip::tcp::no_delay(true));
+    client = client_of(stream.socket());
+    if (!identity) return;
+    SSL_CTX_up_ref(identity->context());
+    asio::ssl::context context(identity->context());  // takes the reference over; the stream has one of its own
+    tls.emplace(stream, context);
   }
 
-  // Runs one asynchronous operation to its end, at most idle_seconds, as if it were a blocking call.
+  // Runs one asynchronous operation to its end, at most so many seconds, as if it were a blocking call.
   template <typename Start>
-  ErrorCodeOfSystem await(Start start) {
-    stream.expires_after(
-        std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limits.idle_seconds)));
+  ErrorCodeOfSystem run(double seconds, Start start) {
+    stream.expires_after(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds)));
     ErrorCodeOfSystem result = asio::error::would_block;
-    start([&result](const ErrorCodeOfSystem& error, std::size_t) { result = error; });
+    start([&result](const ErrorCodeOfSystem& error, std::size_t = 0) { result = error; });
     io.restart();
     io.run();
     return result;
   }
 
-  ErrorCodeOfSystem write(std::string_view bytes) {
-    last_write = Clock::now();
-    return await([&](auto done) { asio::async_write(stream, asio::buffer(bytes), done); });
+  // The same over what bytes go through, TLS or the bare socket: start(wire, done).
+  template <typename Start>
+  ErrorCodeOfSystem await(Start start) {
+    return run(limits.idle_seconds, [&](auto done) {
+      if (tls)
+        start(*tls, done);
+      else
+        start(stream, done);
+    });
   }
 
+  ErrorCodeOfSystem write(std::string_view bytes) {
+    last_write = Clock::now();
+    return await([&](auto& wire, auto done) { asio::async_write(wire, asio::buffer(bytes), done); });
+  }
+
+  bool shake_hands();
   bool serve_one();
-  std::optional<Response> read(Parser& parser);
-  std::optional<Response> answer_expectation(Parser& parser);
+  bool answer(Request& request, bool keep_alive);
+  std::optional<TransportRefusal> read(Parser& parser);
+  std::optional<TransportRefusal> answer_expectation(Parser& parser);
   bool respond(const Request& request, Response& response, bool keep_alive);
   std::string head_of(const Request& request, const Response& response, bool keep_alive) const;
   void check_alive(bool may_probe);
   void linger();
+  void close();
 
   asio::io_context io{1};
   beast::tcp_stream stream;
+  std::shared_ptr<const TlsIdentity> identity;
+  std::optional<asio::ssl::stream<beast::tcp_stream&>> tls;
+  Client client;
   beast::flat_buffer
       buffer;  // bounded: what the parser cannot take piece by piece (a chunk's header) waits here
   Handler handler;
@@ -171,7 +203,7 @@ class HttpConnection::Impl::Events final : public EventSink {
     if (framing_ == Framing::lines) return;  // there is no line that says nothing
     const std::chrono::duration<double> silence = Clock::now() - connection_.last_write;
     const bool probe = std::exchange(connection_.probes_peer, false);
-    if (probe || silence.count() >= connection_.limits.ping_seconds) write(": ping\n\n");
+    if (probe || silence.count() >= connection_.limits.ping_seconds) write(keep_alive_);
   }
 
   bool finish() { return !is_chunked_ || !connection_.write("0\r\n\r\n"); }
@@ -191,7 +223,7 @@ class HttpConnection::Impl::Events final : public EventSink {
 // tells a client that is gone (it answers with a reset, seen at the next look) from one that only closed its
 // sending side.
 void HttpConnection::Impl::check_alive(bool may_probe) {
-  const Peer peer = look_at(stream.socket().native_handle());
+  const Peer peer = look_at(stream.socket().native_handle(), tls.has_value());
   if (peer == Peer::gone) peer_left();
   if (peer == Peer::half_closed) {
     if (!may_probe && !limits.waits_for_half_closed) peer_left();
@@ -204,28 +236,28 @@ void HttpConnection::Impl::check_alive(bool may_probe) {
 
 // "100-continue" is answered once the header shows that the body is welcome; nothing else can be expected of
 // us.
-std::optional<Response> HttpConnection::Impl::answer_expectation(Parser& parser) {
+std::optional<TransportRefusal> HttpConnection::Impl::answer_expectation(Parser& parser) {
   const auto expectation = parser.get()[http::field::expect];
   if (expectation.empty() || parser.get().version() < 11) return std::nullopt;
   if (!equal_without_case(std::string_view(expectation.data(), expectation.size()), "100-continue"))
-    return error_response(417, "expectation_failed", "only 100-continue can be expected of this server");
+    return TransportRefusal{417, "expectation_failed", "only 100-continue can be expected of this server"};
   write("HTTP/1.1 100 Continue\r\n\r\n");
   return std::nullopt;
 }
 
-// Reads a whole request. A response: it is refused. Otherwise parser.is_done() says whether there is one.
-std::optional<Response> HttpConnection::Impl::read(Parser& parser) {
+// Reads a whole request, or says why it is refused. Otherwise parser.is_done() says whether there is one.
+std::optional<TransportRefusal> HttpConnection::Impl::read(Parser& parser) {
   parser.header_limit(limits.header_bytes);
   parser.body_limit(limits.body_bytes);
   is_idle = true;
-  auto error = await([&](auto done) { http::async_read_header(stream, buffer, parser, done); });
+  auto error = await([&](auto& wire, auto done) { http::async_read_header(wire, buffer, parser, done); });
   is_idle = false;
   if (error) return refusal(error);
   if (auto refused = refusal(parser.get())) return refused;
   if (auto refused = answer_expectation(parser)) return refused;
   // Piece by piece: the time limit is one of silence, not of size.
   while (!parser.is_done()) {
-    error = await([&](auto done) { http::async_read_some(stream, buffer, parser, done); });
+    error = await([&](auto& wire, auto done) { http::async_read_some(wire, buffer, parser, done); });
     if (error) return refusal(error);
   }
   return std::nullopt;
@@ -237,7 +269,7 @@ std::string HttpConnection::Impl::head_of(const Request& request, const Response
   std::string head =
       fmt::format("HTTP/1.1 {} {}\r\n", response.status, std::string(http::obsolete_reason(status)));
   for (const auto& [name, value] : response.headers.fields()) head += fmt::format("{}: {}\r\n", name, value);
-  if (!response.events && response.status != 204)
+  if (!response.events && response.status != 204 && response.status != 304)
     head += fmt::format("Content-Length: {}\r\n", response.body.size());
   if (response.events && !request.is_http_1_0) head += "Transfer-Encoding: chunked\r\n";
   head += fmt::format("Connection: {}\r\n\r\n", keep_alive ? "keep-alive" : "close");
@@ -255,37 +287,61 @@ bool HttpConnection::Impl::respond(const Request& request, Response& response, b
     return !write(head) && keep_alive;
   }
   if (write(head)) return false;
-  is_streaming = true;
+  // A stream of lines has nothing to write that says nothing, so its peer cannot be asked whether it is still there.
+  is_streaming = response.framing == Framing::events;
   Events events(*this, !request.is_http_1_0, response.framing);
   response.events(events);
   return events.finish() && keep_alive;
 }
 
-bool HttpConnection::Impl::serve_one() {
-  Parser parser;
-  if (auto refused = read(parser)) {
-    respond({.method = "GET"}, *refused, /*keep_alive=*/false);
-    linger();
-    return false;
-  }
-  if (!parser.is_done()) return false;
-  const bool keep_alive = parser.get().keep_alive();
-  Request request = to_request(parser);
+// Returns whether the connection can go on. `ended` comes last: by then whatever the answer held has been let go.
+bool HttpConnection::Impl::answer(Request& request, bool keep_alive) {
   is_streaming = has_probed = probes_peer = false;
+  request.client = client;
   request.check_alive = [this] { check_alive(is_streaming); };
-  const auto began = Clock::now();
   const BusyMark busy(lifecycle.busy);
   Response response = handler(request);
+  int status = response.status;
   bool goes_on = false;
   try {
     goes_on = respond(request, response, keep_alive);
   } catch (const Error&) {
-    response.status = 499;
+    status = 499;
   }
-  response.events = nullptr;  // cancels what it still holds, before the line below says that it is over
-  log.info("{} {} {} {} {:.0f} ms", request.id, request.method, request.target, response.status,
-           std::chrono::duration<double, std::milli>(Clock::now() - began).count());
+  response.events = nullptr;
+  if (response.ended) response.ended(status);
   return goes_on;
+}
+
+bool HttpConnection::Impl::serve_one() {
+  Parser parser;
+  const auto refused = read(parser);
+  if (!refused && !parser.is_done()) return false;
+  const bool keep_alive = !refused && parser.get().keep_alive();
+  Request request = to_request(parser);
+  request.refusal = refused;
+  const bool goes_on = answer(request, keep_alive);
+  if (refused) linger();
+  return goes_on && !refused;
+}
+
+bool HttpConnection::Impl::shake_hands() {
+  constexpr double kPatience = 10;
+  if (!tls) return true;
+  const auto error =
+      run(kPatience, [&](auto done) { tls->async_handshake(asio::ssl::stream_base::server, done); });
+  if (error) log.debug("{}: no TLS connection: {}", client.address, error.message());
+  return !error;
+}
+
+// A client tells by the farewell of TLS that nothing was cut off.
+void HttpConnection::Impl::close() {
+  constexpr double kPatience = 1;
+  if (tls && SSL_is_init_finished(tls->native_handle()))
+    run(kPatience, [&](auto done) { tls->async_shutdown(done); });
+  ErrorCodeOfSystem ignored;
+  stream.socket().shutdown(asio::ip::tcp::socket::shutdown_both, ignored);
+  stream.close();
 }
 
 // Closing with unread input makes the kernel reset the connection, and the peer may lose the answer. So the
@@ -305,23 +361,22 @@ void HttpConnection::Impl::linger() {
   }
 }
 
-HttpConnection::HttpConnection(int descriptor, Handler handler, const HttpLimits& limits,
-                               Lifecycle& lifecycle, Log log)
-    : impl_(std::make_unique<Impl>(descriptor, std::move(handler), limits, lifecycle, std::move(log))) {}
+HttpConnection::HttpConnection(int descriptor, std::shared_ptr<const TlsIdentity> tls, Handler handler,
+                               const HttpLimits& limits, Lifecycle& lifecycle, Log log)
+    : impl_(std::make_unique<Impl>(descriptor, std::move(tls), std::move(handler), limits, lifecycle, std::move(log))) {}
 
 HttpConnection::~HttpConnection() = default;
 
 void HttpConnection::serve() {
   try {
+    const bool is_open = impl_->shake_hands();
     // One that comes in while the server drains is answered, too: somebody asks for its health.
-    while (impl_->serve_one() && !impl_->lifecycle.draining) {
+    while (is_open && impl_->serve_one() && !impl_->lifecycle.draining) {
     }
   } catch (const std::exception& error) {
     impl_->log.error("connection ended: {}", error.what());
   }
-  ErrorCodeOfSystem ignored;
-  impl_->stream.socket().shutdown(asio::ip::tcp::socket::shutdown_both, ignored);
-  impl_->stream.close();
+  impl_->close();
 }
 
 // Runs on the connection's own thread, at its next wait: is_idle then says what it is waiting for.

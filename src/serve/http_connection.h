@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "serve/http.h"
+#include "serve/tls_identity.h"
 
 namespace godwit::serve {
 
@@ -16,6 +17,7 @@ struct HttpLimits {
   std::size_t body_bytes = std::size_t{32} << 20;  // beyond: 413
   std::uint32_t header_bytes = 64 << 10;           // beyond: 431
   double idle_seconds = 75;                        // without a byte from or to the peer
+  std::size_t connections = 1024;                  // at the same time; further ones are told to come back
   double ping_seconds = 10;  // silence on an event stream before a comment keeps it alive
   // Whether a peer that shut its sending side may still wait for a whole (not streamed) answer. Off, since an
   // end of input is also the only sign of a client that gave up.
@@ -33,8 +35,9 @@ using Handler = std::function<Response(Request&)>;
 
 class HttpConnection {
  public:
-  // Takes over the connected socket `descriptor`.
-  HttpConnection(int descriptor, Handler handler, const HttpLimits& limits, Lifecycle& lifecycle, Log log);
+  // Takes over the connected socket `descriptor`. `tls`: what it shows of itself; null: the connection is a plain one.
+  HttpConnection(int descriptor, std::shared_ptr<const TlsIdentity> tls, Handler handler, const HttpLimits& limits,
+                 Lifecycle& lifecycle, Log log);
   ~HttpConnection();
 
   // Serves until the connection ends. Never throws.

@@ -21,8 +21,7 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using ErrorCodeOfSystem = boost::system::error_code;
 
-// A thread each; its stack is only address space until it is used. Beyond, the peer is told to come back.
-constexpr std::size_t kMostConnections = 1024;
+// What a peer beyond the limit is told. A connection has a thread; its stack is only address space until it is used.
 constexpr std::string_view kBusy =
     "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
@@ -77,14 +76,14 @@ struct HttpListener::Impl {
   void admit(tcp::socket socket) {
     reap();
     const std::lock_guard lock(mutex);
-    if (entries.size() >= kMostConnections) {
+    if (entries.size() >= limits.connections) {
       ErrorCodeOfSystem ignored;
-      socket.write_some(asio::buffer(kBusy), ignored);
+      if (!identity) socket.write_some(asio::buffer(kBusy), ignored);
       return;
     }
     const int descriptor = socket.release();
     Entry& entry = entries.emplace_back();
-    entry.connection = std::make_unique<HttpConnection>(descriptor, handler, limits, lifecycle, log);
+    entry.connection = std::make_unique<HttpConnection>(descriptor, identity, handler, limits, lifecycle, log);
     try {
       entry.thread = std::thread([&entry] {
         entry.connection->serve();
@@ -122,7 +121,8 @@ struct HttpListener::Impl {
   Handler handler;
   Lifecycle lifecycle;
   std::thread thread;        // runs io: accepts
-  std::mutex mutex;          // guards entries
+  mutable std::mutex mutex;  // guards what follows
+  std::shared_ptr<const TlsIdentity> identity;
   std::list<Entry> entries;  // a list: threads hold references into it
 };
 
@@ -137,8 +137,14 @@ bool HttpListener::is_loopback() const { return impl_->acceptor.local_endpoint()
 
 std::string HttpListener::url() const {
   const bool is_v6_literal = impl_->shown_host.find(':') != std::string::npos;
-  return fmt::format("http://{}{}{}:{}", is_v6_literal ? "[" : "", impl_->shown_host,
+  const std::lock_guard lock(impl_->mutex);
+  return fmt::format("{}://{}{}{}:{}", impl_->identity ? "https" : "http", is_v6_literal ? "[" : "", impl_->shown_host,
                      is_v6_literal ? "]" : "", port());
+}
+
+void HttpListener::show(std::shared_ptr<const TlsIdentity> identity) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->identity = std::move(identity);
 }
 
 int HttpListener::busy() const { return impl_->lifecycle.busy; }

@@ -15,9 +15,12 @@ class HttpListener {
   HttpListener(const std::string& host, int port, HttpLimits limits, Log log);
   ~HttpListener();
 
+  // What connections from now on are shown; null: they are plain ones. From any thread.
+  void show(std::shared_ptr<const TlsIdentity> identity);
+
   int port() const;
   bool is_loopback() const;
-  std::string url() const;  // http://127.0.0.1:8080
+  std::string url() const;  // http://127.0.0.1:8080, https once there is a certificate
 
   void start(Handler handler);
   // Answers from now on end their connection, and idle connections are closed. New ones are still accepted:

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <deque>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/json.h"
@@ -28,7 +29,9 @@ struct LogprobEntry {
 
 class VisibleLogprobs {
  public:
-  explicit VisibleLogprobs(const text::Tokenizer& tokenizer) : text_(tokenizer) {}
+  // `shown`: GenerationRequest::shown_special_tokens.
+  explicit VisibleLogprobs(const text::Tokenizer& tokenizer, std::vector<int> shown = {})
+      : text_(tokenizer, std::move(shown)) {}
 
   // Takes one event of a generation that was asked for log-probabilities, in order; returns the entries whose
   // text is complete with event.text. The last event (finish set) returns all that will ever be visible.

@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "serve/json_fields.h"
 #include "serve/request_error.h"
 
@@ -25,19 +27,41 @@ void unknown_model(std::string_view name, const std::vector<ModelEntry>& known) 
 
 std::string model_name(const Json& body) { return JsonFields(body).string("model").value_or(""); }
 
+bool ModelDirectory::unload(std::string_view name) {
+  const std::vector<ModelEntry> known = list();
+  for (const ModelEntry& entry : known)
+    if (entry.is_named(name)) return false;
+  unknown_model(name, known);
+}
+
+bool ModelEntry::is_named(std::string_view name) const {
+  return name == id || std::ranges::find(aliases, name) != aliases.end();
+}
+
 std::shared_ptr<const LoadedModel> SingleModel::open(std::string_view name, const std::function<void()>&) {
   if (!is_any_model(name) && !loaded_.model.is_named(name)) unknown_model(name, list());
   return std::make_shared<LoadedModel>(loaded_);
 }
 
-std::vector<ModelEntry> SingleModel::list() const {
-  const ServedModel& model = loaded_.model;
-  return {{.id = model.id,
-           .aliases = model.aliases,
-           .created = model.created,
-           .is_loaded = true,
-           .context_length = model.context_length,
-           .vocabulary = model.vocabulary}};
+ModelEntry entry_of(const LoadedModel& loaded) {
+  const ServedModel& model = loaded.model;
+  ModelEntry entry{.id = model.id,
+                   .aliases = model.aliases,
+                   .created = model.created,
+                   .is_loaded = true,
+                   .context_length = model.context_length,
+                   .vocabulary = model.vocabulary,
+                   .architecture = model.architecture,
+                   .settings = model.settings,
+                   .engine = loaded.generator.stats()};
+  if (model.tokenizer && model.generates) entry.capabilities.emplace_back("completion");
+  if (model.chat_template) entry.capabilities.emplace_back("chat");
+  if (model.turn_format.tools != text::ToolFormat::none) entry.capabilities.emplace_back("tools");
+  if (!model.turn_format.reasoning_open.empty()) entry.capabilities.emplace_back("reasoning");
+  if (loaded.embedder) entry.capabilities.emplace_back("embedding");
+  return entry;
 }
+
+std::vector<ModelEntry> SingleModel::list() const { return {entry_of(loaded_)}; }
 
 }  // namespace godwit::serve

@@ -64,12 +64,6 @@ Json timings_json(const decode::Timings& timings) {
 void add_extras(Json& answer, const ChoiceStream& stream) { add_extras_of(answer, stream); }
 void add_extras(Json& answer, const ChatAnswer& chat) { add_extras_of(answer, chat); }
 
-Json finish_json(std::optional<ChatFinish> finish) {
-  if (!finish) return nullptr;
-  if (*finish == ChatFinish::tool_calls) return "tool_calls";
-  return *finish == ChatFinish::length ? "length" : "stop";
-}
-
 Json answer_json(const AnswerHead& head, std::string_view object, Json choices) {
   return {{"id", head.id},
           {"object", object},
@@ -77,22 +71,6 @@ Json answer_json(const AnswerHead& head, std::string_view object, Json choices) 
           {"model", head.model},
           {"system_fingerprint", head.fingerprint},
           {"choices", std::move(choices)}};
-}
-
-Json chat_choice_json(int index, const std::string& content, Json logprobs, std::optional<ChatFinish> finish) {
-  return {
-      {"index", index},
-      {"message",
-       {{"role", "assistant"}, {"content", content}, {"refusal", nullptr}, {"annotations", Json::array()}}},
-      {"logprobs", std::move(logprobs)},
-      {"finish_reason", finish_json(finish)}};
-}
-
-Json chat_chunk_choice_json(int index, Json delta, Json logprobs, std::optional<ChatFinish> finish) {
-  return {{"index", index},
-          {"delta", std::move(delta)},
-          {"logprobs", std::move(logprobs)},
-          {"finish_reason", finish_json(finish)}};
 }
 
 Json completion_choice_json(int index, const std::string& text, Json logprobs, decode::FinishReason finish) {

@@ -1,4 +1,4 @@
-// The JSON shapes of OpenAI's chat and text completions: plain functions from values to JSON.
+// What the JSON of OpenAI's chat and text completions shares: plain functions from values to JSON.
 #pragma once
 
 #include <cstdint>
@@ -32,9 +32,6 @@ Json answer_json(const AnswerHead& head, std::string_view object, Json choices);
 void add_extras(Json& answer, const ChoiceStream& stream);
 void add_extras(Json& answer, const ChatAnswer& chat);
 
-Json finish_json(std::optional<ChatFinish> finish);
-Json chat_choice_json(int index, const std::string& content, Json logprobs, std::optional<ChatFinish> finish);
-Json chat_chunk_choice_json(int index, Json delta, Json logprobs, std::optional<ChatFinish> finish);
 Json completion_choice_json(int index, const std::string& text, Json logprobs, decode::FinishReason finish);
 
 }  // namespace godwit::serve

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "serve/request_error.h"
+#include "serve/sampler_fields.h"
 
 namespace godwit::serve {
 namespace {
@@ -36,18 +37,29 @@ std::optional<std::uint64_t> read_seed(const JsonFields& in) {
   return static_cast<std::uint64_t>(*seed);
 }
 
-int bias_token(const Json& id, std::string_view param, int vocabulary) {
-  auto token = as_integer(id);
-  if (!token && id.is_string()) {
-    const auto& text = id.get_ref<const std::string&>();
-    std::int64_t parsed = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), parsed);
-    if (error == std::errc() && end == text.data() + text.size()) token = parsed;
-  }
-  if (!token) bad_field(param, "needs token ids, got {}", shown(id));
-  if (*token < 0 || *token >= vocabulary)
-    bad_field(param, "names token {}, outside the vocabulary of {} tokens", *token, vocabulary);
-  return static_cast<int>(*token);
+int known_token(std::int64_t token, std::string_view param, int vocabulary) {
+  if (token < 0 || token >= vocabulary)
+    bad_field(param, "names token {}, outside the vocabulary of {} tokens", token, vocabulary);
+  return static_cast<int>(token);
+}
+
+// The key of an object: digits.
+int bias_key(const std::string& text, std::string_view param, int vocabulary) {
+  std::int64_t parsed = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), parsed);
+  if (error != std::errc() || end != text.data() + text.size())
+    bad_field(param, "needs token ids, got {}", shown(Json(text)));
+  return known_token(parsed, param, vocabulary);
+}
+
+// The first of a pair: an id, or a text whose tokens are all meant.
+std::vector<int> bias_tokens(const Json& first, std::string_view param, const ServedModel& model) {
+  if (first.is_string())
+    return model.need_tokenizer().encode(first.get_ref<const std::string&>(),
+                                         {.add_special_tokens = false, .parse_special_tokens = false});
+  const auto token = as_integer(first);
+  if (!token) bad_field(param, "needs token ids or texts, got {}", shown(first));
+  return {known_token(*token, param, model.vocabulary)};
 }
 
 float bias_value(const Json& value, std::string_view param) {
@@ -58,20 +70,20 @@ float bias_value(const Json& value, std::string_view param) {
   return static_cast<float>(bias);
 }
 
-// {"id": bias} as OpenAI writes it, or [[id, bias], ...]; a bias of false bans the token.
-std::map<int, float> read_logit_bias(const JsonFields& in, int vocabulary) {
+// {"id": bias} as OpenAI writes it, or llama.cpp's [[id or text, bias], ...]; a bias of false bans the tokens.
+std::map<int, float> read_logit_bias(const JsonFields& in, const ServedModel& model) {
   std::map<int, float> biases;
   const Json* value = in.find("logit_bias");
   if (!value) return biases;
   const std::string param = in.path_of("logit_bias");
   if (value->is_object()) {
     for (const auto& [id, bias] : value->items())
-      biases[bias_token(Json(id), param, vocabulary)] = bias_value(bias, param);
+      biases[bias_key(id, param, model.vocabulary)] = bias_value(bias, param);
   } else if (value->is_array()) {
     for (const Json& pair : *value) {
       if (!pair.is_array() || pair.size() != 2)
         bad_field(param, "needs pairs of id and bias, got {}", shown(pair));
-      biases[bias_token(pair[0], param, vocabulary)] = bias_value(pair[1], param);
+      for (const int token : bias_tokens(pair[0], param, model)) biases[token] = bias_value(pair[1], param);
     }
   } else {
     bad_field(param, "must be an object, got {}", shown(*value));
@@ -115,7 +127,8 @@ decode::SamplingParams read_sampling(const JsonFields& in, const ServedModel& mo
   set(sampling.xtc_probability, in.number("xtc_probability", 0, 1));
   set(sampling.xtc_threshold, in.number("xtc_threshold", 0, 1));
   read_penalties(in, sampling);
-  sampling.logit_bias = read_logit_bias(in, model.vocabulary);
+  sampling.logit_bias = read_logit_bias(in, model);
+  read_sampler_fields(in, model, sampling);
   sampling.seed = read_seed(in);
   return sampling;
 }

@@ -1,6 +1,7 @@
 #include "serve/server.h"
 
 #include <chrono>
+#include <mutex>
 #include <thread>
 
 #include "serve/dispatch.h"
@@ -18,43 +19,65 @@ std::int64_t now_unix() {
 
 struct Server::Impl {
   Impl(const ServerOptions& options_in, Log log_in)
-      : options(options_in), log(log_in), listener(options.host, options.port, options.limits, log) {}
+      : options(options_in),
+        log(log_in),
+        metrics(std::make_shared<ServerMetrics>(options.build)),
+        listener(options.host, options.port, options.limits, log) {}
 
-  AccessRules access() const {
-    AccessRules rules;
-    rules.is_loopback = listener.is_loopback();
-    rules.host_names = {options.host};
-    rules.origins = options.cors_origins;
-    for (const auto& key : options.api_keys) rules.add_key(key);
-    return rules;
+  Context context(ModelDirectory& models) const {
+    const std::lock_guard lock(mutex);
+    return {.models = models,
+            .access = access,
+            .now_unix = now_unix,
+            .log = log,
+            .draining = draining,
+            .loading = loading,
+            .request_seconds = options.request_seconds,
+            .metrics = metrics,
+            .hooks = options.hooks,
+            .responses = responses};
   }
 
-  ServerOptions options;
-  Log log;
-  std::unique_ptr<Context> context;  // before the listener: connections use it to their end
-  HttpListener listener;
+  const ServerOptions options;
+  const Log log;
+  const std::shared_ptr<ServerMetrics> metrics;
+  const std::shared_ptr<ResponseStore> responses = std::make_shared<ResponseStore>();
+  SharedFlag draining = false, loading = true;
+  mutable std::mutex mutex;  // guards access
+  AccessRules access;
+  HttpListener listener;  // last: its connections use the rest to their end
 };
 
 Server::Server(const ServerOptions& options, Log log)
-    : impl_(std::make_unique<Impl>(options, std::move(log))) {}
+    : impl_(std::make_unique<Impl>(options, std::move(log))) {
+  exchange({});
+}
 
 Server::~Server() { stop(); }
 
 int Server::port() const { return impl_->listener.port(); }
 std::string Server::url() const { return impl_->listener.url(); }
 
-void Server::start(ModelDirectory& models) {
-  impl_->context.reset(new Context{.models = models,
-                                   .access = impl_->access(),
-                                   .now_unix = now_unix,
-                                   .log = impl_->log});
-  impl_->listener.start(
-      [context = impl_->context.get()](Request& request) { return dispatch(request, *context); });
+void Server::exchange(ServerSecrets secrets) {
+  AccessRules rules;
+  rules.is_loopback = impl_->listener.is_loopback();
+  rules.host_names = {impl_->options.host};
+  rules.origins = impl_->options.cors_origins;
+  for (const auto& key : secrets.api_keys) rules.add_key(key);
+  impl_->listener.show(std::move(secrets.tls));
+  const std::lock_guard lock(impl_->mutex);
+  impl_->access = std::move(rules);
 }
 
+void Server::start(ModelDirectory& models) {
+  impl_->listener.start(
+      [impl = impl_.get(), &models](Request& request) { return dispatch(request, impl->context(models)); });
+}
+
+void Server::ready() { impl_->loading = false; }
+
 void Server::drain(double seconds) {
-  if (!impl_->context) return;
-  impl_->context->draining = true;
+  impl_->draining = true;
   impl_->listener.drain();
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   while (impl_->listener.busy() > 0 && std::chrono::steady_clock::now() < end)

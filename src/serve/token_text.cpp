@@ -11,8 +11,9 @@ std::size_t count_code_points(std::string_view utf8) {
 
 TokenPiece TokenText::add(int id) {
   if (!tokenizer_.token_of(id)) return {.bytes = {}, .begin = bytes_, .end = bytes_, .points = points_};
-  TokenPiece piece{.bytes = tokenizer_.bytes_of(id)};
-  const std::string text = detokenizer_.add(id);
+  const bool is_shown = std::ranges::find(shown_, id) != shown_.end();
+  TokenPiece piece{.bytes = is_shown ? *tokenizer_.token_of(id) : tokenizer_.bytes_of(id)};
+  const std::string text = is_shown ? detokenizer_.add_shown(id) : detokenizer_.add(id);
   // SentencePiece vocabularies drop the space in front of a text.
   if (!has_begun_ && piece.bytes.starts_with(' ') && piece.bytes.substr(1) == text) piece.bytes = text;
   has_begun_ |= !piece.bytes.empty();

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "text/detokenizer.h"
 #include "text/tokenizer.h"
@@ -19,13 +21,15 @@ struct TokenPiece {
 
 class TokenText {
  public:
-  // `tokenizer` must outlive it.
-  explicit TokenText(const text::Tokenizer& tokenizer) : tokenizer_(tokenizer), detokenizer_(tokenizer) {}
+  // `tokenizer` must outlive it. `shown`: special tokens whose text counts.
+  explicit TokenText(const text::Tokenizer& tokenizer, std::vector<int> shown = {})
+      : tokenizer_(tokenizer), shown_(std::move(shown)), detokenizer_(tokenizer) {}
   // Ids that no token has (a padded row of the logits) add nothing.
   TokenPiece add(int id);
 
  private:
   const text::Tokenizer& tokenizer_;
+  std::vector<int> shown_;
   text::Detokenizer detokenizer_;
   std::size_t bytes_ = 0;   // of the text so far
   std::size_t points_ = 0;  // the same in code points
