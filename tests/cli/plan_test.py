@@ -22,10 +22,10 @@ class Plan(unittest.TestCase):
         by_graph = self.answer("--plan", "off", verbose=b"plan: off")
         self.assertEqual(by_plan["tokens"], by_graph["tokens"])
         self.assertEqual(len(by_plan["tokens"]), 8)
-        # One step for the prompt but its last token, one for each token made.
-        self.assertEqual([by_plan["timings"][key] for key in ("steps", "planned_steps")], [9, 9])
-        self.assertEqual([by_graph["timings"][key] for key in ("steps", "planned_steps")], [9, 0])
-        self.assertEqual(self.answer("--plan", "required")["timings"]["planned_steps"], 9)
+        # One step for the prompt, which makes the first token, one for each other token.
+        self.assertEqual([by_plan["timings"][key] for key in ("steps", "planned_steps")], [8, 8])
+        self.assertEqual([by_graph["timings"][key] for key in ("steps", "planned_steps")], [8, 0])
+        self.assertEqual(self.answer("--plan", "required")["timings"]["planned_steps"], 8)
 
     def test_the_logits_have_the_same_bytes(self):
         with tempfile.TemporaryDirectory() as folder:

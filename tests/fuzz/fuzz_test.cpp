@@ -70,6 +70,7 @@ const Reader& reader_of(std::string_view name) {
 TEST(Fuzz, gguf_files_are_read_or_refused) { fuzz(reader_of("gguf")); }
 TEST(Fuzz, safetensors_files_are_read_or_refused) { fuzz(reader_of("safetensors")); }
 TEST(Fuzz, configs_are_read_or_refused) { fuzz(reader_of("config")); }
+TEST(Fuzz, turns_of_models_are_taken_apart) { fuzz(reader_of("turn")); }
 TEST(Fuzz, cache_records_are_read_or_refused) { fuzz(reader_of("cold_record")); }
 
 TEST(Fuzz, every_seed_passes_its_header_checks) {

@@ -16,6 +16,7 @@
 #include "checkpoint/safetensors.h"
 #include "checkpoint/test_dialects.h"
 #include "checkpoint/weight_store.h"
+#include "turn_reader.h"
 
 namespace godwit::fuzz {
 namespace {
@@ -118,10 +119,11 @@ void read_cold_bytes(const std::string& bytes) {
   read_record(sealed);
 }
 
-constexpr std::array<Reader, 4> kReaders = {{{"gguf", read_gguf_bytes},
+constexpr std::array<Reader, 5> kReaders = {{{"gguf", read_gguf_bytes},
                                              {"safetensors", read_safetensors_bytes},
                                              {"config", read_config_bytes},
-                                             {"cold_record", read_cold_bytes}}};
+                                             {"cold_record", read_cold_bytes},
+                                             {"turn", read_turn}}};
 
 }  // namespace
 

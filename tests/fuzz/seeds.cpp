@@ -4,6 +4,7 @@
 
 #include "cache/cold_record.h"
 #include "checkpoint/test_files.h"
+#include "turn_reader.h"
 
 namespace godwit::fuzz {
 namespace {
@@ -105,6 +106,7 @@ std::string cold_file(const std::vector<std::size_t>& sizes, std::size_t tokens)
 
 std::vector<std::string> seeds(std::string_view reader) {
   if (reader == "gguf") return gguf_seeds();
+  if (reader == "turn") return turn_seeds();
   if (reader == "cold_record") return {cold_file({}, 0), cold_file({100, 0, 5000}, 64), cold_file({1}, 3)};
   return reader == "safetensors" ? safetensors_seeds() : config_seeds();
 }

@@ -208,9 +208,10 @@ class RandomModel(unittest.TestCase):
         self.assertEqual(as_developer, as_system + len("developer") - len("system"), "the text differs by that word only")
         status, _, raw = self.server.ask("POST", CHAT, messages("user", "banana"))
         self.assertEqual((status, json.loads(raw)["error"]["param"]), (400, "messages[1].role"))
-        status, _, raw = self.server.ask("POST", CHAT, messages("user", "tool"))
+        self.assertEqual(self.server.ask("POST", CHAT, messages("user", "tool", "user"))[0], 200, "a template without tools")
+        status, _, raw = self.server.ask("POST", CHAT, chat("refuse"))
         self.assertEqual(status, 400)
-        self.assertIn("this template knows no tools", json.loads(raw)["error"]["message"])
+        self.assertIn("this template refuses", json.loads(raw)["error"]["message"])
 
     def test_control_tokens_in_messages_are_plain_text(self):
         tokenizer = tokenizers.Tokenizer.from_file(str(MODELS / "random" / "tokenizer.json"))

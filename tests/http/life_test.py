@@ -99,7 +99,7 @@ class Leaving(unittest.TestCase):
     def test_a_full_queue_says_when_to_come_back(self):
         running = self.begin(ENDLESS | {"stream": True})
         running.recv(64)
-        waiting = [self.begin(ENDLESS) for _ in range(64)]
+        waiting = [self.begin(ENDLESS) for _ in range(15 + 64)]  # 16 rows run in all
         time.sleep(1)
         status, headers, raw = self.server.ask("POST", CHAT, chat(max_tokens=1), timeout=5)
         self.assertEqual((status, headers["retry-after"]), (429, "1"))
@@ -145,7 +145,7 @@ class Ending(unittest.TestCase):
         with Server("random") as server:
             connection = server.socket()
             connection.sendall(raw_post(CHAT, chat(max_tokens=3000, ignore_eos=True, stream=True)))
-            first = connection.recv(64)
+            first = support.read_until(connection, b"data: ")  # it is in the queue no more
             idle = server.socket()  # waits for nothing in particular
             server.process.send_signal(signal.SIGTERM)
             time.sleep(0.2)

@@ -6,6 +6,7 @@ import os
 import pathlib
 import signal
 import socket
+import ssl
 import struct
 import subprocess
 import tempfile
@@ -19,13 +20,16 @@ START_SECONDS = 60
 class Server:
     """godwit serve on a free port of 127.0.0.1; a context manager."""
 
-    def __init__(self, model: str, *flags: str):
+    def __init__(self, model: str | None, *flags: str, env: dict | None = None, tls: ssl.SSLContext | None = None):
+        """Without a model the flags say which."""
         self.model = model
+        self.tls = tls
         self.folder = tempfile.TemporaryDirectory()
         self.port_file = pathlib.Path(self.folder.name) / "port"
         self.log = open(pathlib.Path(self.folder.name) / "log", "w+")
-        arguments = [BINARY, "serve", "-m", str(MODELS / model), "--port", "0", "--port-file", str(self.port_file), *flags]
-        self.process = subprocess.Popen(arguments, stderr=self.log, stdout=subprocess.PIPE)
+        named = ["-m", str(MODELS / model)] if model else []
+        arguments = [BINARY, "serve", *named, "--port", "0", "--port-file", str(self.port_file), *flags]
+        self.process = subprocess.Popen(arguments, stderr=self.log, stdout=subprocess.PIPE, env=os.environ | (env or {}))
         self.port = self._wait_for_port()
 
     def _wait_for_port(self) -> int:
@@ -58,6 +62,8 @@ class Server:
         self.folder.cleanup()
 
     def connect(self, timeout: float = 120) -> http.client.HTTPConnection:
+        if self.tls:
+            return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout, context=self.tls)
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
 
     def socket(self, timeout: float = 60) -> socket.socket:
@@ -74,6 +80,12 @@ class Server:
     def post(self, path: str, body, timeout: float = 120) -> dict:
         """The JSON of a successful POST."""
         status, _, raw = self.ask("POST", path, body, timeout=timeout)
+        assert status == 200, (status, raw)
+        return json.loads(raw)
+
+    def ask_json(self, path: str) -> dict:
+        """The JSON of a successful GET."""
+        status, _, raw = self.ask("GET", path)
         assert status == 200, (status, raw)
         return json.loads(raw)
 
@@ -112,10 +124,42 @@ def parse_events(raw: bytes) -> list[str]:
     return events
 
 
+def parse_named_events(raw: bytes) -> list[dict]:
+    """The events of a stream in which each has a name that its data repeats as its type; comments aside."""
+    text = raw.decode("utf-8")
+    assert text.endswith("\n\n"), repr(text[-80:])
+    events = []
+    for block in text[:-2].split("\n\n"):
+        if block.startswith(":"):
+            continue
+        name, data = block.split("\n")
+        assert name.startswith("event: ") and data.startswith("data: "), repr(block)
+        events.append(json.loads(data[len("data: ") :]))
+        assert events[-1]["type"] == name[len("event: ") :], block
+    return events
+
+
+def read_until(connection: socket.socket, wanted: bytes) -> bytes:
+    data = b""
+    while wanted not in data:
+        piece = connection.recv(65536)
+        assert piece, data
+        data += piece
+    return data
+
+
 def reset(connection: socket.socket) -> None:
     """Closes with a reset instead of an orderly end."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     connection.close()
+
+
+def wait_for(condition, what: str = "", seconds: float = 30):
+    end = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < end, what or "it did not happen"
+        time.sleep(0.02)
+    return found
 
 
 def raw_post(path: str, body: dict, extra: str = "") -> bytes:

@@ -95,6 +95,36 @@ class Plans : public testing::TestWithParam<std::tuple<std::string, ActivationFo
   std::unique_ptr<models::ModelBundle> planned_, plain_;
 };
 
+// Behind the last layer only what is asked for is computed.
+TEST_P(Plans, ChosenTokensHaveTheBitsThatTheyHaveAmongAll) {
+  const std::vector<int> tokens = random_tokens(15, kSeed);
+  const std::vector<int> choices[] = {{4, 5, 14}, {0}, {14}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14}};
+  for (const auto* model : {planned_.get(), plain_.get()}) {
+    std::vector<cache::Row> rows;
+    for (int i = 0; i < 3; ++i) rows.push_back(model->store->create());
+    const cache::RowSpan spans[] = {{&rows[0], 5}, {&rows[1], 1}, {&rows[2], 9}};
+    const auto run = [&](StepOutput wanted, std::span<const int> chosen) {  // unpublished: the rows stay empty
+      cache::Step step = model->store->plan(spans);
+      const std::span<const float> values = model->forward(tokens, step, wanted, chosen);
+      return Logits(values.begin(), values.end());
+    };
+    for (const StepOutput wanted : {StepOutput::logits, StepOutput::hidden}) {
+      const Logits all = run(wanted, {});
+      const std::size_t width = all.size() / tokens.size();
+      for (const auto& chosen : choices) {
+        const Logits got = run(wanted, chosen);
+        ASSERT_EQ(got.size(), chosen.size() * width);
+        for (std::size_t i = 0; i < chosen.size(); ++i)
+          EXPECT_TRUE(same_bits(std::span(got).subspan(i * width, width),
+                                std::span(all).subspan(static_cast<std::size_t>(chosen[i]) * width, width)))
+              << chosen[i];
+      }
+    }
+    for (const std::vector<int>& wrong : {std::vector<int>{3, 3}, {5, 2}, {15}})
+      EXPECT_THROW(run(StepOutput::logits, wrong), Error);
+  }
+}
+
 TEST_P(Plans, HaveTheBitsOfTheGraphWhateverTheRowHasBeenThrough) {
   std::vector<std::pair<const char*, int>> policies = {
       {"dense:f32", 0}, {"dense:bf16", 0}, {"affine:4:32", 0}, {"affine:8:64", kStart}};

@@ -1,4 +1,4 @@
-"""mlx-lm with the inputs of every matrix product rounded to int8 per group of 32: how far that rounding alone moves logits.
+"""mlx-lm with the inputs of every matrix product rounded to int8 per group of 16: how far that rounding alone moves logits.
 
 Not the inputs of what chooses among experts or weighs them, nor of the gates of a recurrence, which native mode computes in
 f32.
@@ -11,7 +11,7 @@ import mlx.core as mx
 import mlx.nn as nn
 from mlx_lm.models import switch_layers
 
-GROUP = 32
+GROUP = 16
 IN_F32 = ("mlp.gate", "shared_expert_gate", "router.proj", "linear_attn.in_proj_a", "linear_attn.in_proj_b", "in_proj_ba")
 
 

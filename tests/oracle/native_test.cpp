@@ -193,7 +193,7 @@ class NativeModels : public testing::TestWithParam<const char*> {};
 class NativeBits : public testing::TestWithParam<const char*> {};
 
 // The yardstick is the oracle's own: how far its logits move when the inputs of its products are rounded to
-// int8 per group of 32, as ours are. Both are the same noise over some thousand logits, so their sizes are
+// int8 per group of 16, as ours are. Both are the same noise over some thousand logits, so their sizes are
 // near each other; half as much again is the bound. A wrong rotation, mask, bias or norm is ten times further
 // away. Models with touchy tokens are compared in their median token, all of them together below. With a recurrence the
 // yardstick itself is long in tiny models of many layers; a wrong graph of those is seen with f32 activations.
@@ -289,8 +289,9 @@ TEST_P(NativeModels, F32ActivationsLeaveNothingButTheRoundingOfF32) {
   }
 }
 
-// A weight of Q8_0 is rounded as an int8 activation is: to 127 steps of the largest of 32. The two errors of a product are
-// independent and of one size, so the yardstick of the activations grows by the root of two.
+// A weight of Q8_0 is rounded as an int8 activation is, to 127 steps of the largest, if of 32 instead of 16: an error 1.12 times
+// as large where numbers are normal, which the half as much again covers. The two errors of a product are independent and of
+// about one size, so the yardstick of the activations grows by the root of two.
 TEST(NativeMode, WeightsQuantizedOnLoadLieAsNearTheOracleAsTheirRoundingSays) {
   for (const char* name : {"llama/llama-bf16-dense", "qwen2/qwen2-f16-dense", "qwen3/qwen3-bf16-dense",
                            "gemma3_text/gemma3_text-bf16-dense"}) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "decode/grammar_source.h"
 #include "serve/context.h"
 #include "serve/json_fields.h"
 #include "serve/request_error.h"
@@ -112,6 +113,7 @@ class Collector final : public EventSink {
     events.emplace_back(data);
   }
   void idle() override {}
+  const std::string& keep_alive() const { return keep_alive_; }
   Json json(std::size_t i) const { return Json::parse(events[i]); }
 
   std::vector<std::string> names;   // "" where an event has none
@@ -131,6 +133,7 @@ struct ServeFixture : ::testing::Test {
     model.tokenizer = &tokenizer;
     model.chat_encoder = std::make_shared<text::ChatEncoder>(tokenizer);
     model.chat_template = &chat_template;
+    model.grammars = std::make_shared<decode::GrammarSource>(tokenizer, std::set<int>{kImEnd}, 258);
   }
 
   text::Tokenizer tokenizer = testing::byte_tokenizer({"<|im_start|>", "<|im_end|>"});
