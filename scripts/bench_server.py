@@ -109,7 +109,8 @@ def aggregate(server, seed):
 
 
 def gaps_of(streams, begin, end):
-    return [later - earlier for times in streams for earlier, later in zip(times, times[1:]) if begin <= earlier and later <= end]
+    """Gaps of which a part lies within [begin, end]: a stream that stands still all along has one, too."""
+    return [later - earlier for times in streams for earlier, later in zip(times, times[1:]) if begin < later and earlier < end]
 
 
 def joining(server, seed):
