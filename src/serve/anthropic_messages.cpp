@@ -28,14 +28,10 @@ class ConversationReader {
  public:
   AnthropicConversation read(const JsonFields& in) {
     read_system(in);
-    const Json* messages = in.array("messages");
+    const Json& messages = need_messages(in);
     const std::string param = in.path_of("messages");
-    if (!messages) bad_field(param, "is required");
-    if (messages->empty()) bad_field(param, "must hold at least one message");
-    if (messages->size() > kMaxMessages)
-      bad_field(param, "may hold at most {} messages, got {}", kMaxMessages, messages->size());
-    for (std::size_t i = 0; i < messages->size(); ++i)
-      read_message(JsonFields((*messages)[i], fmt::format("{}[{}]", param, i)));
+    for (std::size_t i = 0; i < messages.size(); ++i)
+      read_message(JsonFields(messages[i], fmt::format("{}[{}]", param, i)));
     return std::move(out_);
   }
 

@@ -53,10 +53,7 @@ Json read_tool_calls(const Json& calls, const std::string& param) {
   Json out = Json::array();
   for (std::size_t i = 0; i < calls.size(); ++i) {
     const JsonFields call(calls[i], fmt::format("{}[{}]", param, i));
-    const Json* given = call.object("function");
-    if (!given) bad_field(call.path_of("function"), "is required");
-    const JsonFields function(*given, call.path_of("function"));
-    if (!function.string("name")) bad_field(function.path_of("name"), "is required");
+    need_function(call);
     Json copy = calls[i];
     Json& arguments = copy["function"]["arguments"];
     if (arguments.is_string()) arguments = call_arguments(arguments.get<std::string>());
@@ -129,17 +126,31 @@ Json call_arguments(const std::string& text) {
   return text;
 }
 
-Json read_messages(const JsonFields& in, std::string_view template_source) {
+const Json& need_messages(const JsonFields& in) {
   const Json* messages = in.array("messages");
   const std::string param = in.path_of("messages");
   if (!messages) bad_field(param, "is required");
   if (messages->empty()) bad_field(param, "must hold at least one message");
   if (messages->size() > kMaxMessages)
     bad_field(param, "may hold at most {} messages, got {}", kMaxMessages, messages->size());
+  return *messages;
+}
+
+JsonFields need_function(const JsonFields& call) {
+  const Json* given = call.object("function");
+  if (!given) bad_field(call.path_of("function"), "is required");
+  const JsonFields function(*given, call.path_of("function"));
+  if (!function.string("name")) bad_field(function.path_of("name"), "is required");
+  return function;
+}
+
+Json read_messages(const JsonFields& in, std::string_view template_source) {
+  const Json& messages = need_messages(in);
+  const std::string param = in.path_of("messages");
   Json out = Json::array();
   MessageReader reader(template_source);
-  for (std::size_t i = 0; i < messages->size(); ++i)
-    out.push_back(reader.read(JsonFields((*messages)[i], fmt::format("{}[{}]", param, i))));
+  for (std::size_t i = 0; i < messages.size(); ++i)
+    out.push_back(reader.read(JsonFields(messages[i], fmt::format("{}[{}]", param, i))));
   return out;
 }
 

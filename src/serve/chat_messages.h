@@ -13,7 +13,11 @@ inline constexpr std::size_t kMaxMessages = 100'000;
 // becomes the system role. Throws RequestError naming the message and the field.
 Json read_messages(const JsonFields& in, std::string_view template_source);
 
-// Single steps of it, for APIs whose messages come in another shape.
+// Single steps of it, for APIs whose messages come in another shape. They throw RequestError naming the field.
+// The field `messages`: an array of one to kMaxMessages.
+const Json& need_messages(const JsonFields& in);
+// The field `function` of a call, which has a name. `call` must outlive it.
+JsonFields need_function(const JsonFields& call);
 // The developer role is the system's where the template does not know it.
 std::string template_role(const std::string& role, std::string_view template_source);
 // A string, or parts with text, joined without a separator as templates that walk over parts print them.

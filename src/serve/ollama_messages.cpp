@@ -35,17 +35,14 @@ class MessageReader {
     Json out = Json::array();
     for (std::size_t i = 0; i < calls.size(); ++i) {
       const JsonFields call(calls[i], fmt::format("{}[{}]", param, i));
-      const Json* given = call.object("function");
-      if (!given) bad_field(call.path_of("function"), "is required");
-      const JsonFields function(*given, call.path_of("function"));
-      const auto name = function.string("name");
-      if (!name) bad_field(function.path_of("name"), "is required");
+      const JsonFields function = need_function(call);
+      const std::string name = *function.string("name");
       const Json* arguments = function.object("arguments");
       const std::string id = call.string("id").value_or(fmt::format("call_{}", count_++));
-      open_.emplace_back(*name, id);
+      open_.emplace_back(name, id);
       out.push_back({{"id", id},
                      {"type", "function"},
-                     {"function", {{"name", *name}, {"arguments", arguments ? *arguments : Json::object()}}}});
+                     {"function", {{"name", name}, {"arguments", arguments ? *arguments : Json::object()}}}});
     }
     return out;
   }

@@ -111,27 +111,26 @@ def exchange(connection, method: str, path: str, body=None, headers: dict | None
     return response.status, {k.lower(): v for k, v in response.getheaders()}, response.read()
 
 
-def parse_events(raw: bytes) -> list[str]:
-    """Events of a stream by the letter: comments aside, one data line each and a blank line behind it; valid UTF-8."""
+def blocks_of(raw: bytes) -> list[str]:
+    """What stands between the blank lines of a stream, which ends with one; comments aside; valid UTF-8."""
     text = raw.decode("utf-8")
     assert text.endswith("\n\n"), repr(text[-80:])
+    return [block for block in text[:-2].split("\n\n") if not block.startswith(":")]
+
+
+def parse_events(raw: bytes) -> list[str]:
+    """Events of a stream by the letter: one data line each."""
     events = []
-    for block in text[:-2].split("\n\n"):
-        if block.startswith(":"):
-            continue
+    for block in blocks_of(raw):
         assert block.startswith("data: ") and "\n" not in block, repr(block)
         events.append(block[len("data: ") :])
     return events
 
 
 def parse_named_events(raw: bytes) -> list[dict]:
-    """The events of a stream in which each has a name that its data repeats as its type; comments aside."""
-    text = raw.decode("utf-8")
-    assert text.endswith("\n\n"), repr(text[-80:])
+    """The events of a stream in which each has a name that its data repeats as its type."""
     events = []
-    for block in text[:-2].split("\n\n"):
-        if block.startswith(":"):
-            continue
+    for block in blocks_of(raw):
         name, data = block.split("\n")
         assert name.startswith("event: ") and data.startswith("data: "), repr(block)
         events.append(json.loads(data[len("data: ") :]))

@@ -9,19 +9,12 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "expected.h"
 #include "text/chat_template.h"
 #include "text/rust_call.h"
 
 namespace godwit::text {
 namespace {
-
-const Json& expected() {
-  static const Json json = [] {
-    std::ifstream file(GODWIT_EXPECTED);
-    return Json::parse(file);
-  }();
-  return json;
-}
 
 // "name" to "reason" of the listed exceptions of one set ("chat" or "form").
 std::map<std::string, std::string> exceptions(const std::string& set) {

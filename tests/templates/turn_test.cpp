@@ -2,26 +2,18 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
-#include <fstream>
 #include <map>
 #include <set>
 
 #include "base/error.h"
 #include "base/json.h"
+#include "expected.h"
 #include "support/byte_tokenizer.h"
 #include "text/turn/normalise_chat.h"
 #include "text/turn/turn_parser.h"
 
 namespace godwit::text {
 namespace {
-
-const Json& expected() {
-  static const Json json = [] {
-    std::ifstream file(GODWIT_EXPECTED);
-    return Json::parse(file);
-  }();
-  return json;
-}
 
 ChatTemplate template_of(const std::string& name) {
   return ChatTemplate(expected()["templates"].at(name).get<std::string>(), expected()["special"], name,

@@ -3,11 +3,10 @@
 #include <algorithm>
 
 #include "text/turn/literal_reader.h"
+#include "text/turn/stepped_calls.h"
 
 namespace godwit::text {
 namespace {
-
-enum class Step { go, wait, done, failed };
 
 bool is_arguments(std::string_view key) {
   return key == "arguments" || key == "parameters" || key == "args" || key == "input";
@@ -32,26 +31,17 @@ std::string object_of(const std::string& json) {
   return text[start] == '{' ? literal_to_json(text).value_or(json) : json;
 }
 
-class JsonCalls final : public CallReader {
+class JsonCalls final : public SteppedCalls {
  public:
   JsonCalls(std::shared_ptr<const JsonCallSyntax> syntax, const Tools& tools)
       : syntax_(std::move(syntax)), tools_(tools) {
     if (!syntax_->close.text.empty()) literal_.ends.push_back(syntax_->close);
   }
 
-  Progress read(TurnInput& in, TurnOutput& out) override {
-    for (;;) {
-      Step step = next(in, out);
-      if (step == Step::wait && in.has_ended()) step = finish(in, out);
-      if (step == Step::go) continue;
-      return step == Step::wait ? Progress::wait : step == Step::done ? Progress::done : Progress::failed;
-    }
-  }
-
  private:
   enum class State { open, before, item, field, sign, value, collect, arguments, response, after };
 
-  Step next(TurnInput& in, TurnOutput& out) {
+  Step next(TurnInput& in, TurnOutput& out) override {
     switch (state_) {
       case State::open:
         in.take(syntax_->open.text.size());
@@ -109,7 +99,7 @@ class JsonCalls final : public CallReader {
     } else if (calls_ > 0) {
       state_ = State::after;
     } else {
-      return give_up(in, out);
+      return leave_off(in, out);
     }
     return Step::go;
   }
@@ -125,13 +115,13 @@ class JsonCalls final : public CallReader {
       if (in.at(syntax_->close) == Match::maybe) return Step::wait;
       return finish_object(in, out);  // the object's own closer was forgotten
     } else {
-      return give_up(in, out);
+      return leave_off(in, out);
     }
     return Step::go;
   }
 
   Step sign(TurnInput& in, TurnOutput& out) {
-    if (in.rest().front() != ':') return give_up(in, out);
+    if (in.rest().front() != ':') return leave_off(in, out);
     in.take(1);
     state_ = State::value;
     return Step::go;
@@ -154,7 +144,7 @@ class JsonCalls final : public CallReader {
       is_text_ = c == '"';
       state_ = State::response;
     } else if (is_arguments(key_) && c == '{' && !name_.empty() && !has_arguments_) {
-      if (!open_call(in, out)) return give_up(in, out);
+      if (!open_call(in, out)) return leave_off(in, out);
       reader_ = std::make_unique<LiteralReader>(literal_);
       state_ = State::arguments;
     } else {
@@ -234,7 +224,7 @@ class JsonCalls final : public CallReader {
 
   Step finish_object(TurnInput& in, TurnOutput& out) {
     if (!is_open_) {
-      if (!open_call(in, out)) return give_up(in, out);
+      if (!open_call(in, out)) return leave_off(in, out);
       out.arguments(has_arguments_ ? held_ : "{" + extras_ + "}");
     }
     out.end_call();
@@ -273,20 +263,17 @@ class JsonCalls final : public CallReader {
     return Step::done;
   }
 
-  Step give_up(TurnInput& in, TurnOutput& out) {
+  Step leave_off(TurnInput& in, TurnOutput& out) {
     if (is_open_ && depth_ > 0) {  // a call that has left cannot be taken back
       out.end_call();
       ++calls_;
       state_ = State::after;
       return out.is_over() ? Step::done : Step::go;
     }
-    if (calls_ == 0) return Step::failed;
-    in.back();
-    return Step::done;
+    return give_up(in);
   }
 
-  // The text has ended inside of the calls.
-  Step finish(TurnInput& in, TurnOutput& out) {
+  Step finish(TurnInput& in, TurnOutput& out) override {
     if (state_ == State::after || state_ == State::response) return Step::done;  // `after` has looked already
     if (state_ == State::item && calls_ > 0) return Step::done;
     const bool is_whole = state_ == State::field && !is_cut_ && (is_open_ || has_arguments_);
@@ -294,7 +281,7 @@ class JsonCalls final : public CallReader {
       const Step step = finish_object(in, out);
       return step == Step::go ? Step::done : step;
     }
-    return give_up(in, out);
+    return leave_off(in, out);
   }
 
   static constexpr std::size_t kMaxFence = 32;
@@ -309,7 +296,7 @@ class JsonCalls final : public CallReader {
   std::string name_, id_, held_, extras_;  // of the object being read
   bool is_open_ = false, has_arguments_ = false, is_cut_ = false;
   bool is_list_ = false, is_answered_ = false, is_text_ = false, is_text_open_ = false;
-  int depth_ = 0, calls_ = 0;
+  int depth_ = 0;
 };
 
 }  // namespace

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "text/turn/stepped_calls.h"
+
 namespace godwit::text {
 namespace {
-
-enum class Step { go, wait, done, failed };
 
 constexpr std::size_t kMaxName = 256, kMaxFence = 32;
 
@@ -19,7 +19,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \n\r\t") - first + 1);
 }
 
-class NamedCalls final : public CallReader {
+class NamedCalls final : public SteppedCalls {
  public:
   NamedCalls(std::shared_ptr<const NamedCallSyntax> syntax, const Tools& tools)
       : syntax_(std::move(syntax)), tools_(tools) {
@@ -30,19 +30,10 @@ class NamedCalls final : public CallReader {
     if (!syntax_->call_close.text.empty()) name_stops_.push_back(&syntax_->call_close);
   }
 
-  Progress read(TurnInput& in, TurnOutput& out) override {
-    for (;;) {
-      Step step = next(in, out);
-      if (step == Step::wait && in.has_ended()) step = finish(in, out);
-      if (step == Step::go) continue;
-      return step == Step::wait ? Progress::wait : step == Step::done ? Progress::done : Progress::failed;
-    }
-  }
-
  private:
   enum class State { section, call, prefix, name, id, before_arguments, arguments, after };
 
-  Step next(TurnInput& in, TurnOutput& out) {
+  Step next(TurnInput& in, TurnOutput& out) override {
     switch (state_) {
       case State::section: return skip(in, syntax_->section_open, State::call);
       case State::call: return skip(in, syntax_->call_open, State::prefix);
@@ -208,14 +199,7 @@ class NamedCalls final : public CallReader {
     return Step::go;
   }
 
-  Step give_up(TurnInput& in) {
-    if (calls_ == 0) return Step::failed;
-    in.back();
-    return Step::done;
-  }
-
-  // The text has ended inside of the calls.
-  Step finish(TurnInput& in, TurnOutput& out) {
+  Step finish(TurnInput& in, TurnOutput& out) override {
     if (state_ == State::after) return Step::done;
     if (state_ != State::arguments) return give_up(in);
     return end_call(out);
@@ -229,7 +213,6 @@ class NamedCalls final : public CallReader {
   std::unique_ptr<LiteralReader> reader_;
   std::string name_, id_;
   bool has_fence_ = false;
-  int calls_ = 0;
 };
 
 }  // namespace

@@ -4,17 +4,16 @@
 
 #include "text/turn/coerce.h"
 #include "text/turn/literal_reader.h"
+#include "text/turn/stepped_calls.h"
 #include "text/turn/xml_text.h"
 
 namespace godwit::text {
 namespace {
 
-enum class Step { go, wait, done, failed };
-
 constexpr std::size_t kMaxName = 256, kMaxAttributes = 256;
 constexpr std::string_view kCdata = "<![CDATA[";
 
-class XmlCalls final : public CallReader {
+class XmlCalls final : public SteppedCalls {
  public:
   XmlCalls(std::shared_ptr<const XmlCallSyntax> syntax, const Tools& tools)
       : syntax_(std::move(syntax)), tools_(tools) {
@@ -22,19 +21,10 @@ class XmlCalls final : public CallReader {
     if (!syntax_->section_close.text.empty()) literal_.ends.push_back(syntax_->section_close);
   }
 
-  Progress read(TurnInput& in, TurnOutput& out) override {
-    for (;;) {
-      Step step = next(in, out);
-      if (step == Step::wait && in.has_ended()) step = finish(in, out);
-      if (step == Step::go) continue;
-      return step == Step::wait ? Progress::wait : step == Step::done ? Progress::done : Progress::failed;
-    }
-  }
-
  private:
   enum class State { open, name, attributes, next, body, key, before_value, value, after };
 
-  Step next(TurnInput& in, TurnOutput& out) {
+  Step next(TurnInput& in, TurnOutput& out) override {
     switch (state_) {
       case State::open: return open(in);
       case State::name: return name(in, out);
@@ -232,14 +222,7 @@ class XmlCalls final : public CallReader {
     return Step::go;
   }
 
-  Step give_up(TurnInput& in) {
-    if (calls_ == 0) return Step::failed;
-    in.back();
-    return Step::done;
-  }
-
-  // The text has ended inside of the calls.
-  Step finish(TurnInput& in, TurnOutput& out) {
+  Step finish(TurnInput& in, TurnOutput& out) override {
     switch (state_) {
       case State::open:
       case State::name:
@@ -264,7 +247,7 @@ class XmlCalls final : public CallReader {
   std::unique_ptr<LiteralReader> body_;
   Json schema_;
   bool has_body_ = false, is_value_open_ = false, is_cdata_ = false, is_text_ = false;
-  int count_ = 0, calls_ = 0;
+  int count_ = 0;
 };
 
 }  // namespace
