@@ -324,10 +324,13 @@ TEST_F(Scheduling, AnAnswerGoesOnAfterARestart) {
     EngineOptions options(prompts(std::size_t{8} << 20));
     options.cache.folder = folder_ / ("cold " + file.filename().string() + (mode == NumericMode::native ? "" : " reference"));
     options.checkpoint_every = 8;
+    std::optional<decode::Job> job;  // outlives its engine: one that is dropped sooner is cancelled
     {
-      decode::Engine engine(model, Log(), options);
-      decode::Job job = engine.submit(request);
-      for (int seen = 0; seen < 21; ++seen) ASSERT_TRUE(job.next().has_value());
+      decode::EngineOptions interrupted = options;
+      interrupted.event_limit = 16;  // the answer waits for its reader, so it cannot end before the engine does
+      decode::Engine engine(model, Log(), interrupted);
+      job.emplace(engine.submit(request));
+      for (int seen = 0; seen < 21; ++seen) ASSERT_TRUE(job->next().has_value());
     }
     decode::Engine engine(model, Log(), options);
     const decode::EngineStats before = engine.stats();
