@@ -129,8 +129,11 @@ Slot& ModelPool::Impl::find(std::string_view name) {
 // With the mutex held.
 std::shared_ptr<const LoadedModel> ModelPool::Impl::lease(Slot& slot) {
   ++slot.users;
-  // The lease keeps the model by itself as well: what is given back is only the place in the pool.
-  return {slot.loaded.get(), [this, &slot, model = slot.loaded](const LoadedModel*) { give_back(slot); }};
+  // The lease keeps the model by itself as well, and lets go of it first: a place that is given back is free.
+  return {slot.loaded.get(), [this, &slot, model = slot.loaded](const LoadedModel*) mutable {
+            model.reset();
+            give_back(slot);
+          }};
 }
 
 void ModelPool::Impl::give_back(Slot& slot) {

@@ -30,7 +30,8 @@ class LangChain(unittest.TestCase):
         cls.server = cls.enterClassContext(Server(os.environ["GODWIT_SMOLLM2_GGUF"]))
         # Explicit nulls and defaults that the package sends by itself are part of the test.
         cls.model = ChatOpenAI(
-            base_url=f"http://127.0.0.1:{cls.server.port}/v1", api_key="unused", model="default", temperature=0, max_retries=0, timeout=120
+            base_url=f"http://127.0.0.1:{cls.server.port}/v1", api_key="unused", model="default", temperature=0, max_retries=0, timeout=120,
+            max_tokens=200,
         )
 
     def test_a_chat_with_a_system_message(self):

@@ -89,6 +89,17 @@ class Server:
         assert status == 200, (status, raw)
         return json.loads(raw)
 
+    def rows(self, kind: str) -> int:
+        """How many requests the engine of the first model holds: kind is running, waiting or paused."""
+        return self.ask_json("/stats")["models"][0]["engine"][f"rows_{kind}"]
+
+    def wait_for_rows(self, kind: str, wanted: int, seconds: float = 60):
+        """Until there are as many."""
+        end = time.monotonic() + seconds
+        while (held := self.rows(kind)) != wanted:
+            assert time.monotonic() < end, f"{held} rows are {kind}, not {wanted}"
+            time.sleep(0.02)
+
     def stream(self, path: str, body: dict) -> list[dict]:
         """The chunks of a successful stream, [DONE] checked and left out."""
         status, headers, raw = self.ask("POST", path, body | {"stream": True})

@@ -1,6 +1,7 @@
 #include "text/turn/argument_grammar.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -162,12 +163,22 @@ class Literals {
   const ToolSpec& tool_;
 };
 
+// A function has the parameters that it names. JSON Schema allows any others beside them, and a small model that
+// may go on after the last one does so without end.
+bool has_only_named_properties(const Json& schema) {
+  constexpr std::array kOthers = {"additionalProperties", "patternProperties", "unevaluatedProperties",
+                                  "allOf", "anyOf", "oneOf", "$ref"};
+  return schema.contains("properties") &&
+         std::none_of(kOthers.begin(), kOthers.end(), [&](const char* key) { return schema.contains(key); });
+}
+
 }  // namespace
 
 Json argument_schema(const ToolSpec& tool) {
   Json schema = tool.parameters.is_object() ? tool.parameters : Json::object();
-  if (schema.empty()) return {{"type", "object"}, {"properties", Json::object()}, {"additionalProperties", false}};
+  if (schema.empty()) schema["properties"] = Json::object();
   if (!schema.contains("type")) schema["type"] = "object";
+  if (has_only_named_properties(schema)) schema["additionalProperties"] = false;
   return schema;
 }
 

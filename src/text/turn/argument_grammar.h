@@ -19,7 +19,8 @@ struct LiteralNotation {
 };
 std::string literal_arguments(GrammarText& grammar, const ToolSpec& tool, const LiteralNotation& notation);
 
-// The schema of an object of arguments, with nothing missing that a grammar needs.
+// The schema of an object of arguments, with nothing missing that a grammar needs. Parameters that are not named are
+// allowed only where the schema says so itself.
 Json argument_schema(const ToolSpec& tool);
 // One property with the definitions that it may refer to.
 Json property_schema(const Json& schema, const std::string& name);

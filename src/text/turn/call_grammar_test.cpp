@@ -77,6 +77,10 @@ TEST_P(CallGrammar, RefusesOtherNamesArgumentsAndNoCall) {
   EXPECT_FALSE(takes(write({get(R"({"city": "Oslo", "days": "three"})")})));             // wrong type
   EXPECT_FALSE(takes(write({get(R"({"city": "Oslo", "days": 3, "unit": "k"})")})));      // not in the enum
   EXPECT_FALSE(takes(write({get(R"({"city": "Oslo", "days": 3, "more": 1})")})));        // unknown
+  std::vector<ToolSpec> silent = two_tools();
+  silent[0].parameters.erase("additionalProperties");
+  const std::string more = write({get(R"({"city": "Oslo", "days": 3, "more": 1})")});
+  EXPECT_FALSE(takes(more, CallWish::forced, true, silent)) << "a function has the parameters that it names";
   EXPECT_FALSE(takes("Hello"));
   EXPECT_FALSE(takes(""));
   const std::vector<ToolSpec> named = {two_tools()[0]};
