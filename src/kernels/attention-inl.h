@@ -11,8 +11,8 @@ namespace godwit::kernels {
 namespace {
 
 inline constexpr int kBandRows = 16;
-inline constexpr int kDecodedBandRows =
-    128;  // decoding a block costs as much as attending to it with a few rows
+// Decoding a block costs as much as attending to it with a few rows.
+inline constexpr int kDecodedBandRows = kMostBandRows;
 
 // What each row sees of the block; the interval around all of it.
 inline Interval look_at(QueryRow* rows, int count, std::int64_t block) {

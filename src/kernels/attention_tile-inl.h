@@ -10,11 +10,13 @@
 namespace godwit::kernels {
 namespace {
 
+inline constexpr int kMostBandRows = 128;
+
 // Scores of all 64 slots for `kRows` rows; slots past an interval get meaningless values, masked later.
 template <class V, class Read, int kRows>
 void score_tile(QueryRow* rows, const typename Read::Element* keys, std::int64_t head_dim, float scale,
                 NextPlane next) {
-  constexpr std::int64_t kLineBytes = kBlockPositions * sizeof(typename Read::Element);
+  const std::int64_t piece = next.piece(kBlockPositions * sizeof(typename Read::Element));
   constexpr int kWide = V::kTileVectors;
   for (std::int64_t slot = 0; slot < kBlockPositions; slot += 16 * kWide) {
     V sums[kRows][kWide];
@@ -23,7 +25,7 @@ void score_tile(QueryRow* rows, const typename Read::Element* keys, std::int64_t
 #pragma GCC unroll 4
       for (int w = 0; w < kWide; w++) sums[r][w] = V::zero();
     for (std::int64_t d = 0; d < head_dim; d++) {
-      if (slot == 0) next.fetch(d * kLineBytes, kLineBytes);
+      if (slot == 0) next.fetch(d, piece);
       V key[kWide];
 #pragma GCC unroll 4
       for (int w = 0; w < kWide; w++) key[w] = Read::load(keys + d * kBlockPositions + slot + 16 * w);
@@ -83,52 +85,55 @@ struct HeadPlanes {
   const Element* values;
 };
 
-// Adds one block to `kRows` rows.
-template <class V, class Read, int kRows>
-void attend_tile(const AttentionArgs& a, QueryRow* rows, std::int64_t block,
-                 const HeadPlanes<typename Read::Element>& planes, const NextPlane& after) {
+inline bool sees_any(const QueryRow* rows, int count) {
   std::uint64_t seen = 0;
-  for (int r = 0; r < kRows; r++) seen |= rows[r].slots;
-  if (seen == 0) return;
-  const NextPlane none{nullptr};
-  const std::int64_t dim = a.values.dim;
-  score_tile<V, Read, kRows>(rows, planes.keys, a.keys.dim, a.scale,
-                             after.bytes == nullptr ? none : NextPlane{planes.values});
-  float maxima[kRows] = {}, totals[kRows] = {};
-  for (int r = 0; r < kRows; r++) {
+  for (int r = 0; r < count; r++) seen |= rows[r].slots;
+  return seen != 0;
+}
+
+// Calls body<n>(r) for tiles of n rows from r on that see something of the block: all full but the last.
+template <class V, class Body>
+void each_tile(const QueryRow* rows, int count, Body&& body) {
+  static_assert(V::kTileRows == 2 || V::kTileRows == 4);
+  for (int r = 0; r < count; r += V::kTileRows) {
+    const int left = count - r < V::kTileRows ? count - r : V::kTileRows;
+    if (!sees_any(rows + r, left)) continue;
+    if constexpr (V::kTileRows == 4) {
+      if (left == 4) body.template operator()<4>(r);
+      if (left == 3) body.template operator()<3>(r);
+    }
+    if (left == 2) body.template operator()<2>(r);
+    if (left == 1) body.template operator()<1>(r);
+  }
+}
+
+// Adds one block to rows that share a KV head. The tiles pass over the keys, then over the values, and ask for the
+// plane that comes next a part each: memory is read all the while.
+template <class V, class Read>
+void attend_tiles(const AttentionArgs& a, QueryRow* rows, int count, std::int64_t block,
+                  const HeadPlanes<typename Read::Element>& planes, const NextPlane& after) {
+  const std::int64_t dim = a.values.dim, element = sizeof(typename Read::Element);
+  const int tiles = (count + V::kTileRows - 1) / V::kTileRows;
+  const NextPlane values{after.bytes == nullptr ? nullptr : planes.values};
+  each_tile<V>(rows, count, [&]<int kRows>(int r) {
+    const auto part = values.part(r / V::kTileRows, tiles, dim * kBlockPositions * element);
+    score_tile<V, Read, kRows>(rows + r, planes.keys, a.keys.dim, a.scale, part);
+  });
+  float maxima[kMostBandRows], totals[kMostBandRows];
+  const std::int64_t key_bytes = a.keys.dim * kBlockPositions * element;
+  const NextPlane early = after.part(0, 2 * count, key_bytes);
+  for (int r = 0; r < count; r++) {
+    early.fetch(r, early.piece(key_bytes));
     if (rows[r].slots == 0) continue;
     maxima[r] = soften<V>(rows[r], a.soft_cap, &totals[r]);
     for (std::int64_t d = 0; d < dim; d += 16) V::zero().store(rows[r].block_weighted + d);
   }
-  weigh_block<V, Read, kRows>(rows, planes.values, dim, after);
-  for (int r = 0; r < kRows; r++)
+  each_tile<V>(rows, count, [&]<int kRows>(int r) {
+    const auto part = after.part(tiles + r / V::kTileRows, 2 * tiles, key_bytes);
+    weigh_block<V, Read, kRows>(rows + r, planes.values, dim, part);
+  });
+  for (int r = 0; r < count; r++)
     if (rows[r].slots != 0) deliver_block<V>(a, rows[r], block, maxima[r], totals[r]);
-}
-
-// Rows that share a KV head; the first tile asks for the plane that comes after this one.
-template <class V, class Read>
-void attend_tiles(const AttentionArgs& a, QueryRow* rows, int count, std::int64_t block,
-                  const HeadPlanes<typename Read::Element>& planes, const NextPlane& after) {
-  static_assert(V::kTileRows == 2 || V::kTileRows == 4);
-  for (int r = 0; r < count; r += V::kTileRows) {
-    const int left = count - r;
-    const NextPlane fetched = r == 0 ? after : NextPlane{nullptr};
-    if constexpr (V::kTileRows == 4) {
-      if (left >= 4) {
-        attend_tile<V, Read, 4>(a, rows + r, block, planes, fetched);
-        continue;
-      }
-      if (left == 3) {
-        attend_tile<V, Read, 3>(a, rows + r, block, planes, fetched);
-        continue;
-      }
-    }
-    if (left >= 2) {
-      attend_tile<V, Read, 2>(a, rows + r, block, planes, fetched);
-    } else {
-      attend_tile<V, Read, 1>(a, rows + r, block, planes, fetched);
-    }
-  }
 }
 
 }  // namespace

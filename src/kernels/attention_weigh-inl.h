@@ -44,15 +44,23 @@ struct QueryRow {
   float block_weighted[kMaxHeadDim];  // sum of e * v within the current block
 };
 
-// A plane (one KV head of one block) that will be read next: each step of a loop over the current plane asks
-// for as many bytes of it as it reads itself, so that the next loop finds it near.
+// A plane (one KV head of one block) that will be read next, or the part of it that one of several passes over the
+// current one asks for: each step of a pass fetches as much of it as its share of what the step reads itself, so that
+// the next passes find the plane near.
 struct NextPlane {
   const void* bytes;  // null: nothing to fetch
+  std::int64_t passes = 1;
 
-  [[gnu::always_inline]] void fetch(std::int64_t at, std::int64_t count) const {
+  NextPlane part(int pass, int count, std::int64_t plane_bytes) const {
+    if (bytes == nullptr) return *this;
+    return {static_cast<const char*>(bytes) + plane_bytes * pass / count, count};
+  }
+  // What each step of a pass fetches whose steps read `count` bytes.
+  std::int64_t piece(std::int64_t count) const { return (count + passes - 1) / passes; }
+  [[gnu::always_inline]] void fetch(std::int64_t step, std::int64_t piece) const {
     if (bytes == nullptr) return;
-    for (std::int64_t line = 0; line < count; line += 64)
-      __builtin_prefetch(static_cast<const char*>(bytes) + at + line);
+    for (std::int64_t at = 0; at < piece; at += 64)
+      __builtin_prefetch(static_cast<const char*>(bytes) + step * piece + at, 0, 2);
   }
 };
 
@@ -86,7 +94,8 @@ struct SlotList {
 template <class V, class Read, int kRows, class Slots>
 void weigh_values(QueryRow* rows, const typename Read::Element* values, std::int64_t head_dim,
                   const Slots& slots, NextPlane next) {
-  const auto line_bytes = head_dim * static_cast<std::int64_t>(sizeof(typename Read::Element));
+  const std::int64_t piece =
+      next.piece(head_dim * static_cast<std::int64_t>(sizeof(typename Read::Element)));
   constexpr int kWide = V::kTileVectors;
   const std::int64_t count = slots.count;
   std::int64_t d = 0;
@@ -98,7 +107,7 @@ void weigh_values(QueryRow* rows, const typename Read::Element* values, std::int
       for (int w = 0; w < kVectors; w++) sums[r][w] = V::load(rows[r].block_weighted + d + 16 * w);
     for (std::int64_t i = 0; i < count; i++) {
       const std::int64_t slot = slots[i];
-      if (d == 0) next.fetch(slot * line_bytes, line_bytes);
+      if (d == 0) next.fetch(slot, piece);
       V value[kVectors];
 #pragma GCC unroll 4
       for (int w = 0; w < kVectors; w++) value[w] = Read::load(values + slot * head_dim + d + 16 * w);

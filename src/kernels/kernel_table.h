@@ -53,5 +53,8 @@ extern const KernelTable kTable;
 namespace avx512 {
 extern const KernelTable kTable;
 }
+namespace neon {
+extern const KernelTable kTable;
+}
 
 }  // namespace godwit::kernels

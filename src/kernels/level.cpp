@@ -1,5 +1,7 @@
 #include "kernels/level.h"
 
+#include <initializer_list>
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -48,6 +50,12 @@ bool cpu_has_avx2() { return false; }
 bool cpu_has_avx512() { return false; }
 #endif
 
+#if defined(__aarch64__)
+constexpr bool kHasNeon = true;  // part of the architecture: nothing to ask
+#else
+constexpr bool kHasNeon = false;
+#endif
+
 }  // namespace
 
 const char* level_name(Level level) {
@@ -58,6 +66,8 @@ const char* level_name(Level level) {
       return "avx2";
     case Level::avx512:
       return "avx512";
+    case Level::neon:
+      return "neon";
   }
   return "unknown";
 }
@@ -70,13 +80,16 @@ bool is_runnable(Level level) {
       return cpu_has_avx2();
     case Level::avx512:
       return cpu_has_avx512();
+    case Level::neon:
+      return kHasNeon;
   }
   return false;
 }
 
 Level best_level() {
-  if (is_runnable(Level::avx512)) return Level::avx512;
-  return is_runnable(Level::avx2) ? Level::avx2 : Level::scalar;
+  for (const Level level : {Level::avx512, Level::avx2, Level::neon})
+    if (is_runnable(level)) return level;
+  return Level::scalar;
 }
 
 }  // namespace godwit::kernels

@@ -11,6 +11,7 @@
 namespace godwit::kernels {
 namespace {
 
+#if defined(__linux__) && defined(__x86_64__)
 // The kernel's own view of the processor: flags that the operating system does not support are left out
 // there.
 std::set<std::string> flags_of_this_machine() {
@@ -30,7 +31,6 @@ bool has_all(const std::set<std::string>& flags, std::initializer_list<const cha
   return true;
 }
 
-#if defined(__linux__) && defined(__x86_64__)
 TEST(Level, detection_agrees_with_the_operating_system) {
   const auto flags = flags_of_this_machine();
   ASSERT_FALSE(flags.empty());
@@ -39,7 +39,15 @@ TEST(Level, detection_agrees_with_the_operating_system) {
   EXPECT_TRUE(is_runnable(Level::scalar));
   EXPECT_EQ(is_runnable(Level::avx2), avx2);
   EXPECT_EQ(is_runnable(Level::avx512), avx512);
+  EXPECT_FALSE(is_runnable(Level::neon));
   EXPECT_EQ(best_level(), avx512 ? Level::avx512 : avx2 ? Level::avx2 : Level::scalar);
+}
+#endif
+
+#if defined(__aarch64__)
+TEST(Level, aarch64_runs_scalar_and_neon) {
+  EXPECT_EQ(runnable_levels(), (std::vector{Level::scalar, Level::neon}));
+  EXPECT_EQ(best_level(), Level::neon);
 }
 #endif
 
@@ -132,6 +140,10 @@ TEST(Level, avx2_runs_its_own_bodies) {
 TEST(Level, avx512_runs_its_own_bodies) {
   if (!is_runnable(Level::avx512)) GTEST_SKIP() << "NOT TESTED: this machine cannot run avx512";
   expect_own_bodies(Level::avx512);
+}
+TEST(Level, neon_runs_its_own_bodies) {
+  if (!is_runnable(Level::neon)) GTEST_SKIP() << "NOT TESTED: this machine cannot run neon";
+  expect_own_bodies(Level::neon);
 }
 
 }  // namespace

@@ -166,11 +166,9 @@ void multiply_stretch(const QuantMatmulArgs& a, std::int64_t band, std::int64_t 
       multiply_band<D, F, 4>(a, band, m);
       m += 4;
     }
-  if (m + 2 <= end) {
-    multiply_band<D, F, 2>(a, band, m);
-    m += 2;
-  }
-  if (m < end) multiply_band<D, F, 1>(a, band, m);
+  if (m + 3 == end) return multiply_band<D, F, 3>(a, band, m);  // for little more than one, which reads as much
+  if (m + 2 == end) return multiply_band<D, F, 2>(a, band, m);
+  if (m + 1 == end) multiply_band<D, F, 1>(a, band, m);
 }
 
 template <class D, class F>

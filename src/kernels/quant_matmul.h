@@ -46,5 +46,8 @@ Level quant_matmul(const QuantMatmulArgs& args);
 namespace avx512 {
 Level quant_matmul(const QuantMatmulArgs& args);
 }
+namespace neon {
+Level quant_matmul(const QuantMatmulArgs& args);
+}
 
 }  // namespace godwit::kernels

@@ -11,6 +11,8 @@ const KernelTable& kernels_for(Level level) {
 #if defined(__x86_64__)
   if (level == Level::avx512) return avx512::kTable;
   if (level == Level::avx2) return avx2::kTable;
+#elif defined(__aarch64__)
+  if (level == Level::neon) return neon::kTable;
 #endif
   return scalar::kTable;
 }
@@ -18,7 +20,7 @@ const KernelTable& kernels_for(Level level) {
 Level level_from_name(std::string_view name) {
   for (const Level level : kLevels)
     if (name == level_name(level)) return level;
-  fail(ErrorCode::invalid_argument, "kernels", "unknown level '{}': use scalar, avx2 or avx512", name);
+  fail(ErrorCode::invalid_argument, "kernels", "unknown level '{}': use scalar, avx2, avx512 or neon", name);
 }
 
 std::vector<Level> runnable_levels() {

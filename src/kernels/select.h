@@ -14,7 +14,7 @@ namespace godwit::kernels {
 // machine.
 const KernelTable& kernels_for(Level level);
 
-// "scalar", "avx2" or "avx512"; anything else is Error{invalid_argument} listing them.
+// "scalar", "avx2", "avx512" or "neon"; anything else is Error{invalid_argument} listing them.
 Level level_from_name(std::string_view name);
 
 std::vector<Level> runnable_levels();
