@@ -1,9 +1,11 @@
 #include "ops/kv_attention.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "base/error.h"
 #include "kernels/kv_codec.h"
+#include "ops/attention_work.h"
 #include "ops/kv_visibility.h"
 
 namespace godwit::ops {
@@ -14,13 +16,6 @@ using kernels::Interval;
 using kernels::kBlockPositions;
 using kernels::KvForm;
 using kernels::KvPlane;
-
-// A long context of a single query is shared out by blocks instead of heads: each is read by one thread,
-// whole.
-constexpr std::int64_t kBlocksToShare = 16;
-constexpr std::int64_t kQueriesTogether = 16;
-constexpr std::int64_t kHeadsTogether = 8;  // at least, where a KV head is read by several threads
-constexpr std::int64_t kRowsToDecodeFor = 128;  // query rows for which a block is decoded once
 
 bool is_rotated(const KvRow& row) {
   return row.values.form == KvForm::turbo_values && !kernels::keys_as_values(row.keys, row.values);
@@ -52,88 +47,39 @@ AttentionArgs row_args(const KvRow& row, const KvSpan& span, std::int64_t first,
           .sinks = span.sinks};
 }
 
-// Pieces of a KV head's group of query heads, so that all threads have some. Each piece reads (and decodes)
-// the head's blocks for itself, which some heads make up for.
-std::int64_t group_pieces(const NativeRuntime& runtime, std::int64_t group, std::int64_t others) {
-  const std::int64_t wanted = (runtime.pool.threads() + others - 1) / others;
-  return std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(1, group / kHeadsTogether));
+// Calls each(row, begin, end, first) over the parts of tokens [from, to) of a step that lie in one row: [begin, end)
+// counts from that row's first token, which is token `first` of the step.
+template <class Each>
+void walk_rows(const KvLayer& layer, std::int64_t from, std::int64_t to, Each&& each) {
+  std::int64_t first = 0;
+  for (const KvRow& row : layer.rows) {
+    const std::int64_t begin = std::max<std::int64_t>(from - first, 0), end = std::min(to - first, row.tokens);
+    if (begin < end) each(row, begin, end, first);
+    first += row.tokens;
+  }
 }
 
-// Some heads of a KV head's group and some queries a piece.
-void attend_pieces(NativeRuntime& runtime, const AttentionArgs& args, std::int64_t together) {
-  const std::int64_t group = args.heads / args.keys.heads;
-  const std::int64_t spans = (args.query_end + together - 1) / together;
-  const std::int64_t splits = group_pieces(runtime, group, args.keys.heads * spans);
-  runtime.share(args.keys.heads * splits * spans, [&](std::int64_t from, std::int64_t to) {
-    for (std::int64_t piece = from; piece < to; ++piece) {
-      AttentionArgs part = args;
-      const std::int64_t split = piece / spans % splits, first = piece / spans / splits * group;
-      part.head_begin = first + group * split / splits;
-      part.head_end = first + group * (split + 1) / splits;
-      part.query_begin = piece % spans * together;
-      part.query_end = std::min(part.query_begin + together, args.query_end);
-      runtime.kernels.attention(part);
-    }
-  });
-}
-
-// The parts of all blocks, for one query: two exponentials a part, which many heads of a long context make worth sharing.
-void merge_parts(NativeRuntime& runtime, const AttentionArgs& args) {
-  runtime.share(args.heads, [&](std::int64_t from, std::int64_t to) {
-    runtime.kernels.attention_merge({.parts = args.parts,
-                                     .out = args.out,
-                                     .intervals = args.intervals,
-                                     .parts_first = args.parts_first,
-                                     .parts_blocks = args.parts_blocks,
-                                     .heads = args.heads,
-                                     .dim = args.values.dim,
-                                     .query_begin = 0,
-                                     .query_end = 1,
-                                     .head_begin = from,
-                                     .head_end = to,
-                                     .out_stride = args.out_stride,
-                                     .sinks = args.sinks,
-                                     .selected = args.selected});
-  });
-}
-
-void attend_by_blocks(NativeRuntime& runtime, AttentionArgs args, std::int64_t begin, std::int64_t end) {
-  const std::int64_t size = args.heads * (end - begin) * kernels::part_elements(args.values.dim);
-  args.parts = runtime.scratch.take<float>(size).data();
-  args.parts_first = begin;
-  args.parts_blocks = end - begin;
-  runtime.share(end - begin, [&](std::int64_t from, std::int64_t to) {
-    AttentionArgs part = args;
-    part.block_begin = begin + from;
-    part.block_end = begin + to;
-    runtime.kernels.attention(part);
-  });
-  merge_parts(runtime, args);
-}
-
-std::int64_t queries_together(const KvRow& row, const KvSpan& span) {
-  if (!is_decoded(row)) return kQueriesTogether;
-  return std::max(kQueriesTogether, kRowsToDecodeFor / (span.heads / row.keys.heads));
-}
-
-void attend_stored(NativeRuntime& runtime, const KvRow& row, const KvSpan& span, const AttentionArgs& args) {
-  const Interval seen = args.intervals[0];
-  const std::int64_t begin = seen.lo / kBlockPositions, end = block_count(seen.hi);
-  // One KV head that has heads enough for all threads is shared out by those: no parts are kept.
-  const bool is_wide = args.keys.heads == 1 && args.heads >= kHeadsTogether * runtime.pool.threads();
-  if (row.tokens == 1 && end - begin >= kBlocksToShare && runtime.pool.threads() > 1 && !is_wide)
-    return attend_by_blocks(runtime, args, begin, end);
-  attend_pieces(runtime, args, queries_together(row, span));
+std::int64_t tokens_of(const KvLayer& layer) {
+  std::int64_t tokens = 0;
+  for (const KvRow& row : layer.rows) tokens += row.tokens;
+  return tokens;
 }
 
 // Turbo values were attended in their rotated domain.
-void restore_row(NativeRuntime& runtime, const KvRow& row, const AttentionArgs& args) {
-  if (!is_rotated(row)) return;
-  runtime.share(row.tokens, [&](std::int64_t from, std::int64_t to) {
-    for (std::int64_t i = from; i < to; ++i)
-      runtime.kernels.restore_values(
-          {args.out + i * args.out_stride, args.heads, args.values.dim, args.values.dim});
+void restore_rows(NativeRuntime& runtime, const KvLayer& layer, const KvSpan& span) {
+  if (std::ranges::none_of(layer.rows, is_rotated)) return;
+  runtime.share(tokens_of(layer), [&](std::int64_t from, std::int64_t to) {
+    walk_rows(layer, from, to, [&](const KvRow& row, std::int64_t begin, std::int64_t end, std::int64_t first) {
+      if (!is_rotated(row)) return;
+      for (std::int64_t i = first + begin; i < first + end; ++i)
+        runtime.kernels.restore_values(
+            {span.out + i * span.out_stride, span.heads, row.values.dim, row.values.dim});
+    });
   });
+}
+
+std::span<RowAttention> row_work(NativeRuntime& runtime, const KvLayer& layer) {
+  return runtime.scratch.take<RowAttention>(static_cast<std::int64_t>(layer.rows.size()));
 }
 
 // A row's own tokens as dense f32 blocks; values in the domain of the row's.
@@ -186,8 +132,9 @@ SpanBlocks span_blocks(NativeRuntime& runtime, const KvRow& row, const KvSpan& s
   return out;
 }
 
-void attend_block_of_row(NativeRuntime& runtime, const KvLayer& layer, const KvRow& row, const KvSpan& span,
-                         std::int64_t first) {
+// The stored context of a row, of which the walk leaves its state, and the row's own span, which takes it up.
+void plan_block_of_row(NativeRuntime& runtime, const KvLayer& layer, const KvRow& row, const KvSpan& span,
+                       std::int64_t first, RowAttention& stored_part, RowAttention& own_part) {
   const SpanBlocks own = span_blocks(runtime, row, span, first);
   Interval* const stored = runtime.scratch.take<Interval>(row.tokens).data();
   Interval* const whole = runtime.scratch.take<Interval>(row.tokens).data();
@@ -199,9 +146,14 @@ void attend_block_of_row(NativeRuntime& runtime, const KvLayer& layer, const KvR
   }
   AttentionArgs args = row_args(row, span, first, stored);
   args.selected = selection(runtime, span, {first, row.tokens}, 0, block_count(row.position));
-  const std::int64_t part = kernels::part_elements(row.values.dim);
-  args.leave = runtime.scratch.take<float>(row.tokens * span.heads * part).data();
-  attend_pieces(runtime, args, queries_together(row, span));
+  args.leave =
+      runtime.scratch.take<float>(row.tokens * span.heads * kernels::part_elements(row.values.dim)).data();
+  std::construct_at(&stored_part,
+                    RowAttention{.args = args,
+                                 .begin = stored[0].lo / kBlockPositions,
+                                 .end = block_count(row.position),
+                                 .is_decoded = is_decoded(row),
+                                 .may_keep_parts = false});
   args.resume = args.leave;
   args.leave = nullptr;
   args.intervals = whole;
@@ -209,34 +161,40 @@ void attend_block_of_row(NativeRuntime& runtime, const KvLayer& layer, const KvR
   args.blocks = own.blocks;
   args.keys = own.keys;
   args.values = own.values;
-  attend_pieces(runtime, args, queries_together(row, span));
-  restore_row(runtime, row, args);
+  std::construct_at(&own_part, RowAttention{.args = args,
+                                            .begin = 0,
+                                            .end = block_count(row.tokens),
+                                            .is_decoded = kernels::keys_as_values(own.keys, own.values),
+                                            .may_keep_parts = false});
 }
 
 }  // namespace
 
+void store_tokens(const KvLayer& layer, const KvSpan& span, std::int64_t from, std::int64_t to) {
+  walk_rows(layer, from, to, [&](const KvRow& row, std::int64_t begin, std::int64_t end, std::int64_t first) {
+    const std::int64_t token = first + begin;
+    kernels::store_kv({.k = span.k + token * span.k_stride,
+                       .v = span.v == nullptr ? nullptr : span.v + token * span.v_stride,
+                       .blocks = row.blocks,
+                       .keys = row.keys,
+                       .values = row.values,
+                       .position = row.position + begin,
+                       .tokens = end - begin,
+                       .k_stride = span.k_stride,
+                       .v_stride = span.v_stride});
+  });
+}
+
 void store_span(NativeRuntime& runtime, const KvLayer& layer, const KvSpan& span) {
-  std::int64_t first = 0;
-  for (const KvRow& row : layer.rows) {
-    runtime.share(row.tokens, [&](std::int64_t begin, std::int64_t end) {
-      const std::int64_t token = first + begin;
-      kernels::store_kv({.k = span.k + token * span.k_stride,
-                         .v = span.v == nullptr ? nullptr : span.v + token * span.v_stride,
-                         .blocks = row.blocks,
-                         .keys = row.keys,
-                         .values = row.values,
-                         .position = row.position + begin,
-                         .tokens = end - begin,
-                         .k_stride = span.k_stride,
-                         .v_stride = span.v_stride});
-    });
-    first += row.tokens;
-  }
+  runtime.share(tokens_of(layer),
+                [&](std::int64_t from, std::int64_t to) { store_tokens(layer, span, from, to); });
 }
 
 void attend_span(NativeRuntime& runtime, const KvLayer& layer, const KvSpan& span) {
+  const std::span<RowAttention> work = row_work(runtime, layer);
   std::int64_t first = 0;
-  for (const KvRow& row : layer.rows) {
+  for (std::size_t r = 0; r < layer.rows.size(); ++r) {
+    const KvRow& row = layer.rows[r];
     GODWIT_CHECK(row.ends.empty() || static_cast<std::int64_t>(row.ends.size()) == row.tokens,
                  "{} ends for {} queries", row.ends.size(), row.tokens);
     Interval* const intervals = runtime.scratch.take<Interval>(row.tokens).data();
@@ -247,18 +205,26 @@ void attend_span(NativeRuntime& runtime, const KvLayer& layer, const KvSpan& spa
     }
     AttentionArgs args = row_args(row, span, first, intervals);
     args.selected = selection(runtime, span, {first, row.tokens}, 0, block_count(end));
-    attend_stored(runtime, row, span, args);
-    restore_row(runtime, row, args);
+    std::construct_at(&work[r], RowAttention{.args = args,
+                                             .begin = intervals[0].lo / kBlockPositions,
+                                             .end = block_count(end),
+                                             .is_decoded = is_decoded(row)});
     first += row.tokens;
   }
+  attend_rows(runtime, work);
+  restore_rows(runtime, layer, span);
 }
 
 void attend_block(NativeRuntime& runtime, const KvLayer& layer, const KvSpan& span) {
+  const std::span<RowAttention> stored = row_work(runtime, layer), own = row_work(runtime, layer);
   std::int64_t first = 0;
-  for (const KvRow& row : layer.rows) {
-    attend_block_of_row(runtime, layer, row, span, first);
-    first += row.tokens;
+  for (std::size_t r = 0; r < layer.rows.size(); ++r) {
+    plan_block_of_row(runtime, layer, layer.rows[r], span, first, stored[r], own[r]);
+    first += layer.rows[r].tokens;
   }
+  attend_rows(runtime, stored);
+  attend_rows(runtime, own);
+  restore_rows(runtime, layer, span);
 }
 
 }  // namespace godwit::ops

@@ -26,7 +26,9 @@ struct KvSpan {
   std::int64_t selected_count = 0;
 };
 
-// Writes every row's tokens into its blocks.
+// Writes tokens [from, to) of the step into the blocks of their rows; different tokens may be written side by side.
+void store_tokens(const KvLayer& layer, const KvSpan& span, std::int64_t from, std::int64_t to);
+// Writes every row's tokens.
 void store_span(NativeRuntime& runtime, const KvLayer& layer, const KvSpan& span);
 // Attends every query to what it sees of its row, this step's own tokens included. The bits of a row depend
 // on that row alone, not on the threads, nor on how many of its tokens are in the step.

@@ -28,15 +28,11 @@ class AttentionRun {
   // [tokens, heads * head_dim]
   const float* attended() {
     project();
-    std::int64_t first = 0;
-    for (const KvRow& row : kv_.rows) {
-      call_.runtime.share(row.tokens, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) place_token(first + i, row.position + i);
-      });
-      first += row.tokens;
-    }
     const KvSpan span = this->span();
-    store_span(call_.runtime, kv_, span);
+    call_.runtime.share(call_.tokens, [&](std::int64_t begin, std::int64_t end) {
+      place_tokens(begin, end);
+      store_tokens(kv_, span, begin, end);
+    });
     attend_span(call_.runtime, kv_, span);
     if (gated_) gate();
     return out_;
@@ -52,6 +48,16 @@ class AttentionRun {
     const Product q = gated_ ? Product{plan_.q, gated_, gated_stride()} : Product{plan_.q, qkv_, stride_};
     const Product products[] = {q, {plan_.k, k_of(0), stride_}, {plan_.v, v_of(0), stride_}};
     multiply(call_.runtime, x, call_.tokens, products);
+  }
+
+  // Tokens [begin, end) of the step.
+  void place_tokens(std::int64_t begin, std::int64_t end) {
+    std::int64_t first = 0;
+    for (const KvRow& row : kv_.rows) {
+      for (std::int64_t i = std::max(begin, first); i < std::min(end, first + row.tokens); ++i)
+        place_token(i, row.position + i - first);
+      first += row.tokens;
+    }
   }
 
   void place_token(std::int64_t token, std::int64_t position) {
