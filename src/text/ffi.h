@@ -103,10 +103,13 @@ GodwitStatus godwit_grammar_vocabulary_new(const char* bytes, const size_t* offs
                                            GodwitGrammarVocabulary** vocabulary, GodwitBytes* error);
 void godwit_grammar_vocabulary_free(GodwitGrammarVocabulary* vocabulary);
 // `kind`: "json_object", "json_schema", "regex", "choice" (a JSON array of strings), "lark" or "gbnf". `strict`: not 0
-// where a schema is refused that asks for what cannot be enforced. Ends within a second.
+// where a schema is refused that asks for what cannot be enforced. The mask of the first token is made as well. Ends within
+// a second.
 GodwitStatus godwit_grammar_new(const GodwitGrammarVocabulary* vocabulary, const char* kind, size_t kind_size,
                                 const char* text, size_t size, int strict, GodwitGrammar** grammar,
                                 GodwitBytes* error);
+// Refuses a JSON Schema that asks for what cannot be enforced, without compiling it.
+GodwitStatus godwit_schema_check(const char* schema, size_t size, GodwitBytes* error);
 void godwit_grammar_free(GodwitGrammar* grammar);
 // What of a schema is not enforced: a JSON array of strings.
 GodwitStatus godwit_grammar_notes(const GodwitGrammar* grammar, GodwitBytes* notes, GodwitBytes* error);

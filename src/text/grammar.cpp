@@ -109,6 +109,11 @@ CompiledGrammar::CompiledGrammar(std::shared_ptr<const GrammarVocabulary> vocabu
 
 CompiledGrammar::~CompiledGrammar() = default;
 
+void need_enforceable(const Json& schema) {
+  const std::string text = dump_json(schema);
+  rust_call(kTag, "schema", [&](GodwitBytes* error) { return godwit_schema_check(text.data(), text.size(), error); });
+}
+
 GrammarMatcher::GrammarMatcher(std::shared_ptr<const CompiledGrammar> grammar)
     : impl_(std::make_unique<Impl>()) {
   GodwitMatcher* handle = nullptr;

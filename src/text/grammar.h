@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json.h"
 #include "text/grammar_spec.h"
 #include "text/tokenizer.h"
 
@@ -44,8 +45,8 @@ class GrammarVocabulary {
 // Ready to match; immutable, any thread.
 class CompiledGrammar {
  public:
-  // Within a second; a grammar that cannot be used, or that is too large or too complex, is Error{invalid_argument}
-  // with the place in it.
+  // Within a second, the mask of the first token included; a grammar that cannot be used, that no token begins, or that is
+  // too large or too complex, is Error{invalid_argument} with the place in it.
   CompiledGrammar(std::shared_ptr<const GrammarVocabulary> vocabulary, const GrammarSpec& spec);
   ~CompiledGrammar();
 
@@ -61,6 +62,9 @@ class CompiledGrammar {
   std::unique_ptr<Impl> impl_;
   std::vector<std::string> notes_;
 };
+
+// What cannot be enforced of a JSON Schema is Error{invalid_argument} "path/keyword: why".
+void need_enforceable(const Json& schema);
 
 // The state of one answer. Not thread-safe. What throws leaves it of no use.
 class GrammarMatcher {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "text/test_grammars.h"
 #include "text/utf8.h"
 
 namespace godwit::text {
@@ -109,6 +110,38 @@ TEST(Grammar, BadGrammarsAndTokensAreErrors) {
   GrammarMatcher matcher = matcher_of(vocabulary, GrammarKind::regex, "a");
   EXPECT_THROW(matcher.accept(9), Error);
   EXPECT_THROW(matcher.accept(1000), Error);
+}
+
+// What would be found out at the first token is found out by compiling.
+TEST(Grammar, WhatNoTokenBeginsIsRefusedBeforeAnyAnswer) {
+  const std::vector<GrammarToken> tokens = {{"a"}, {"ab"}, {"<end>", true}};
+  const auto vocabulary = std::make_shared<const GrammarVocabulary>(tokens, std::set<int>{2});
+  const auto first = [&](const char* regex) {
+    const auto grammar = std::make_shared<const CompiledGrammar>(vocabulary, GrammarSpec{GrammarKind::regex, regex, true});
+    return GrammarMatcher(grammar).mask().at(0);
+  };
+  EXPECT_EQ(first("a"), 0b001u);
+  EXPECT_EQ(first("(ab)*"), 0b111u);
+  try {
+    first("b");
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::invalid_argument);
+  }
+}
+
+TEST(Grammar, AMaskIsTheSameWhereverTheMatcherCameFrom) {
+  const ByteGrammars grammars;
+  const auto grammar = grammars.compile(GrammarKind::regex, "ab|cd");
+  GrammarMatcher matcher(grammar);
+  const std::vector<std::uint32_t> first = matcher.mask();
+  EXPECT_EQ(matcher.clone().mask(), first);
+  matcher.accept('a');
+  EXPECT_TRUE(has_bit(matcher.mask(), 'b') && !has_bit(matcher.mask(), 'c'));
+  EXPECT_EQ(matcher.clone().mask(), matcher.mask());
+  matcher.rollback(1);
+  EXPECT_EQ(matcher.mask(), first);
+  EXPECT_EQ(GrammarMatcher(grammar).mask(), first);
 }
 
 }  // namespace

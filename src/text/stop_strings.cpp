@@ -21,8 +21,8 @@ StopStrings::StopStrings(std::vector<std::string> stops) : stops_(std::move(stop
 
 // The stop that is complete first wins, and of several that end together the longest: that is what a
 // byte-by-byte reader would see, so it cannot depend on how the text was split.
-StopStrings::Piece StopStrings::add(std::string_view text) {
-  const std::size_t known = held_.size();  // no match ends inside what was held
+StopStrings::Piece StopStrings::add(std::string_view text, std::size_t barred) {
+  const std::size_t known = held_.size() + barred;  // no match ends inside what was held
   held_.append(text);
   const std::string_view all = held_;
   for (std::size_t end = known + 1; end <= all.size(); ++end) {

@@ -18,7 +18,8 @@ class StopStrings {
     std::string text;                    // safe to show
     std::optional<std::string> matched;  // the stop string that ended the text; nothing follows it
   };
-  Piece add(std::string_view text);
+  // The first `barred` bytes of it complete no match; one that is completed behind them may begin in them.
+  Piece add(std::string_view text, std::size_t barred = 0);
   // The held-back tail, when the answer ends without a match.
   std::string finish();
 

@@ -37,6 +37,15 @@ TEST(StopStrings, WhatWasHeldBackComesOutAtTheEnd) {
   EXPECT_EQ(run({"</done>"}, {"a</do"}), (Outcome{"a</do", std::nullopt}));
 }
 
+TEST(StopStrings, BarredBytesCompleteNoMatchButMayBeginOne) {
+  StopStrings watcher({"ab", "bcd"});
+  EXPECT_EQ(watcher.add("abc", 3).text, "a");
+  const StopStrings::Piece piece = watcher.add("d");
+  EXPECT_EQ(piece.text, "");
+  EXPECT_EQ(piece.matched, "bcd");
+  EXPECT_EQ(StopStrings({"ab"}).add("abxab", 2).text, "abx");
+}
+
 TEST(StopStrings, EmptyStopsAreIgnored) { EXPECT_EQ(run({"", "x"}, {"ab", "xc"}), (Outcome{"ab", "x"})); }
 
 TEST(StopStrings, OnlyWhatCouldStillMatchIsHeldBack) {

@@ -6,41 +6,42 @@
 #include <fmt/format.h>
 
 #include "text/turn/coerce.h"
+#include "text/turn/strict_arguments.h"
 #include "text/turn/tool_schema.h"
 
 namespace godwit::text {
 namespace {
-
-constexpr int kMaxDepth = 8;  // deeper values may be any: a schema may refer to itself
 
 bool is_required(const Json& schema, const std::string& name) {
   const auto list = schema.find("required");
   return list != schema.end() && list->is_array() && std::ranges::find(*list, Json(name)) != list->end();
 }
 
-const Json* choices_of(const Json& schema) {
-  const auto values = schema.find("enum");
-  return values != schema.end() && values->is_array() && !values->empty() ? &*values : nullptr;
-}
-
-bool is_typed(const Json& schema) {
-  return schema.is_object() && !is_text_schema(schema) && schema.contains("type") && schema["type"].is_string();
+// An option refers to the definitions of the schema that it is one of.
+std::vector<Json> options_with_definitions(const Json& schema) {
+  std::vector<Json> options = options_of(schema);
+  for (Json& option : options)
+    for (const char* key : {"$defs", "definitions"})
+      if (option.is_object() && schema.contains(key)) option[key] = schema[key];
+  return options;
 }
 
 bool is_text(const Json& schema) {
-  const Json* choices = schema.is_object() ? choices_of(schema) : nullptr;
-  if (choices == nullptr) return !is_typed(schema);
-  return std::ranges::all_of(*choices, [](const Json& value) { return value.is_string(); });
+  const std::vector<Json> choices = choices_of(schema), options = options_of(schema);
+  if (!choices.empty()) return std::ranges::all_of(choices, [](const Json& value) { return value.is_string(); });
+  if (!options.empty()) return std::ranges::any_of(options, is_text);
+  return !is_typed(schema);
 }
 
 std::string tagged_value(GrammarText& grammar, const Json& schema, const TaggedArguments& tags) {
   const std::string close = lark_string(tags.close);
-  if (schema.is_object() && choices_of(schema) != nullptr) {
-    std::vector<std::string> values;
-    for (const Json& value : *choices_of(schema))
-      values.push_back(lark_string(value.is_string() ? value.get<std::string>() : dump_json(value)));
-    return alternatives(values) + " " + close;
-  }
+  std::vector<std::string> values;
+  for (const Json& value : choices_of(schema))
+    values.push_back(lark_string(value.is_string() ? value.get<std::string>() : dump_json(value)));
+  if (!values.empty()) return alternatives(values) + " " + close;
+  if (!is_text(schema))
+    for (const Json& option : options_with_definitions(schema)) values.push_back(tagged_value(grammar, option, tags));
+  if (!values.empty()) return alternatives(values);
   if (is_typed(schema)) return grammar.new_rule("value", grammar.json(schema)) + " " + close;
   if (!tags.has_cdata) return grammar.text_to(tags.close);
   return fmt::format("( /[^<&\\n]*/ {} | \"<![CDATA[\" {} )", close, grammar.text_to("]]>" + tags.close));
@@ -52,29 +53,15 @@ class Literals {
   Literals(GrammarText& grammar, const LiteralNotation& notation, const ToolSpec& tool)
       : grammar_(grammar), notation_(notation), tool_(tool) {}
 
-  std::string value(const Json& schema, int depth) {
-    if (!schema.is_object() || depth > kMaxDepth) return any();
-    if (const Json* choices = choices_of(schema)) {
-      std::vector<std::string> values;
-      for (const Json& choice : *choices) values.push_back(constant(choice));
-      return alternatives(values);
-    }
-    for (const char* key : {"anyOf", "oneOf"})
-      if (schema.contains(key) && schema[key].is_array() && !schema[key].empty()) {
-        std::vector<std::string> values;
-        for (const Json& one : schema[key]) values.push_back(value(one, depth + 1));
-        return alternatives(values);
-      }
+  std::string value(const Json& unresolved, int depth) {
+    const Json schema = resolved(unresolved, tool_.parameters);
+    if (!schema.is_object() || depth > kMostLiteralDepth) return any();
+    std::vector<std::string> values;
+    for (const Json& choice : choices_of(schema)) values.push_back(constant(choice));
+    if (values.empty())
+      for (const Json& option : options_of(schema)) values.push_back(value(option, depth + 1));
+    if (!values.empty()) return alternatives(values);
     const Json type = schema.value("type", Json());
-    if (type.is_array()) {
-      std::vector<std::string> values;
-      for (const Json& one : type) {
-        Json single = schema;
-        single["type"] = one;
-        values.push_back(value(single, depth + 1));
-      }
-      return values.empty() ? any() : alternatives(values);
-    }
     if (type == "string") return string();
     if (type == "integer") return "/-?(0|[1-9][0-9]*)/";
     if (type == "number") return "/-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][+-]?[0-9]+)?/";
@@ -98,7 +85,7 @@ class Literals {
     for (auto name = names.rbegin(); name != names.rend(); ++name) {
       const bool needs = is_required(schema, *name);
       const std::string one = grammar_.new_rule(
-          "member", lark_string(key(*name, is_call)) + " " + value(property(schema, *name), depth + 1));
+          "member", lark_string(key(*name, is_call)) + " " + value(schema["properties"][*name], depth + 1));
       const std::string more = fmt::format("{} {} {}", comma(), one, rest);
       first = grammar_.new_rule("first", fmt::format("{} {}{}", one, rest, needs ? "" : " | " + first));
       rest = grammar_.new_rule("rest", more + (needs ? "" : " | " + rest));
@@ -151,13 +138,6 @@ class Literals {
     return quote + " " + (text.empty() ? "" : lark_string(text) + " ") + quote;
   }
 
-  Json property(const Json& schema, const std::string& name) const {
-    ToolSpec owner{.name = tool_.name, .parameters = schema};
-    if (schema.is_object() && !schema.contains("$defs") && tool_.parameters.contains("$defs"))
-      owner.parameters["$defs"] = tool_.parameters["$defs"];
-    return parameter_schema(&owner, name);
-  }
-
   GrammarText& grammar_;
   const LiteralNotation& notation_;
   const ToolSpec& tool_;
@@ -178,6 +158,8 @@ Json argument_schema(const ToolSpec& tool) {
   Json schema = tool.parameters.is_object() ? tool.parameters : Json::object();
   if (schema.empty()) schema["properties"] = Json::object();
   if (!schema.contains("type")) schema["type"] = "object";
+  if (!schema.contains("properties") && schema.value("additionalProperties", Json()) == false)
+    schema["properties"] = Json::object();
   if (has_only_named_properties(schema)) schema["additionalProperties"] = false;
   return schema;
 }
@@ -192,6 +174,7 @@ Json property_schema(const Json& schema, const std::string& name) {
 
 std::string tagged_arguments(GrammarText& grammar, const ToolSpec& tool, const TaggedArguments& tags) {
   const Json schema = argument_schema(tool);
+  if (tool.is_strict) need_strict_texts({.name = tool.name, .parameters = schema});
   std::string all;
   if (schema.contains("properties") && schema["properties"].is_object())
     for (const auto& item : schema["properties"].items()) {
@@ -211,6 +194,7 @@ std::string tagged_arguments(GrammarText& grammar, const ToolSpec& tool, const T
 
 std::string literal_arguments(GrammarText& grammar, const ToolSpec& tool, const LiteralNotation& notation) {
   const Json schema = argument_schema(tool);
+  if (tool.is_strict) need_strict_literals({.name = tool.name, .parameters = schema});
   Literals literals(grammar, notation, tool);
   const std::string open = notation.is_python ? "\"(\"" : "\"{\"", close = notation.is_python ? "\")\"" : "\"}\"";
   if (schema.contains("properties") && schema["properties"].is_object())

@@ -6,8 +6,10 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "text/grammar.h"
 #include "text/turn/argument_grammar.h"
 #include "text/turn/grammar_text.h"
+#include "text/turn/strict_arguments.h"
 
 namespace godwit::text {
 namespace {
@@ -191,7 +193,7 @@ std::string minicpm5(GrammarText& grammar, std::span<const ToolSpec> tools, Call
 }
 
 // One call ends a message, and with it the turn.
-std::string harmony(GrammarText& grammar, std::span<const ToolSpec> tools, CallWish wish) {
+std::string harmony(GrammarText& grammar, std::span<const ToolSpec> tools, CallWish wish, const JsonInstead& instead) {
   std::vector<std::string> calls;
   for (const ToolSpec& tool : tools)
     calls.push_back(fmt::format("{} {} {} {}", lark_string("commentary to=functions." + tool.name + " "),
@@ -203,14 +205,35 @@ std::string harmony(GrammarText& grammar, std::span<const ToolSpec> tools, CallW
     grammar.rule("TEXT", "/(?s:.*)/");
     calls.push_back(fmt::format("\"final\" {} TEXT", message));
   }
+  if (instead) calls.push_back(fmt::format("\"final\" {} {}", message, grammar.new_rule("instead", grammar.json(*instead))));
   return fmt::format("( {0} (\"analysis\" | \"commentary\") {1} {2} )* {0} {3}", channel, message, next,
                      alternatives(calls));
 }
 
+void need_enforceable_strict(const ToolSpec& tool) {
+  try {
+    need_enforceable(argument_schema(tool));
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::invalid_argument) throw;
+    refuse_strict(tool, error.what());
+  }
+}
+
 }  // namespace
 
-std::string call_grammar(const TurnFormat& format, std::span<const ToolSpec> tools, CallWish wish, bool is_parallel) {
+// The lexer takes the longest terminal, so `{"` would always begin a call there.
+bool may_have_json_instead(const TurnFormat& format) {
+  return format.tools != ToolFormat::generic && format.tools != ToolFormat::llama;
+}
+
+std::string call_grammar(const TurnFormat& format, std::span<const ToolSpec> tools, CallWish wish, bool is_parallel,
+                         const JsonInstead& instead) {
   GODWIT_CHECK(!tools.empty(), "no tool to call");
+  GODWIT_CHECK(!instead || wish == CallWish::forced, "free text takes the place of calls already");
+  if (instead && !may_have_json_instead(format))
+    fail(ErrorCode::unsupported, "tools", "a form of the output beside calls in the format {}", name_of(format.tools));
+  for (const ToolSpec& tool : tools)
+    if (tool.is_strict) need_enforceable_strict(tool);
   std::vector<ToolSpec> held(tools.begin(), tools.end());
   if (wish == CallWish::free)
     for (ToolSpec& tool : held)
@@ -222,9 +245,11 @@ std::string call_grammar(const TurnFormat& format, std::span<const ToolSpec> too
   else if (format.tools == ToolFormat::minicpm5)
     start = minicpm5(grammar, held, wish, is_parallel);
   else if (format.tools == ToolFormat::harmony)
-    start = harmony(grammar, held, wish);
+    start = harmony(grammar, held, wish, instead);
   else
     start = with_layout(grammar, layout_of(grammar, format), held, wish, is_parallel);
+  if (instead && format.tools != ToolFormat::harmony)
+    start = fmt::format("( {} ) | {}", start, grammar.new_rule("instead", grammar.json(*instead)));
   grammar.rule("start", start);
   return grammar.str();
 }

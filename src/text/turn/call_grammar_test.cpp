@@ -114,6 +114,85 @@ TEST_P(CallGrammar, LeavesTextFreeUpToACall) {
   EXPECT_FALSE(takes("Let me see.\n" + wrong, CallWish::free));
 }
 
+// A strict tool with a parameter `v` of this schema.
+std::vector<ToolSpec> strict_tool(const char* schema) {
+  const Json parameters{{"type", "object"},
+                        {"properties", {{"v", Json::parse(schema)}}},
+                        {"required", {"v"}},
+                        {"$defs", {{"n", {{"type", "integer"}}}}}};
+  return {{.name = "get", .parameters = parameters, .is_strict = true}};
+}
+
+// What is said against it.
+std::string strict_refusal(ToolFormat format, const char* schema, CallWish wish = CallWish::forced) {
+  try {
+    static_cast<void>(call_grammar({.tools = format}, strict_tool(schema), wish, true));
+  } catch (const Error& e) {
+    return e.code() == ErrorCode::invalid_argument ? e.what() : "another code";
+  }
+  return "";
+}
+
+TEST_P(CallGrammar, AStrictToolIsHeldToItsSchemaOrRefusedByNameAndKeyword) {
+  for (const CallWish wish : {CallWish::forced, CallWish::free}) {
+    for (const char* keyword : {"not", "if", "contains", "uniqueItems"}) {
+      const std::string schema = fmt::format(R"({{"type":["string","array"],"{}":true,"then":{{}}}})", keyword);
+      const std::string said = strict_refusal(GetParam(), schema.c_str(), wish);
+      EXPECT_TRUE(holds(said, "'get' is strict")) << schema;
+      EXPECT_TRUE(holds(said, fmt::format("#/properties/v/{}", keyword)));
+    }
+    for (const char* schema :
+         {R"({"type":"string"})", R"({"type":"integer"})", R"({"enum":["a",1,null]})", R"({"const":"a"})",
+          R"({"anyOf":[{"type":"integer"},{"type":"null"}]})", R"({"type":["integer","null"]})", R"({"$ref":"#/$defs/n"})",
+          R"({"type":"array","items":{"type":"string"}})", R"({"type":"object","properties":{"a":{"type":"null"}}})"})
+      EXPECT_EQ(strict_refusal(GetParam(), schema, wish), "") << schema;
+  }
+  std::vector<ToolSpec> tools = strict_tool(R"({"anyOf":[{"type":"integer"},{"type":"null"}]})");
+  EXPECT_TRUE(takes(write({get(R"({"v":7})")}), CallWish::forced, true, tools));
+  EXPECT_TRUE(takes(write({get(R"({"v":null})")}), CallWish::free, true, tools));
+}
+
+// What JSON is held to and other forms are not is refused there; nowhere is it left out.
+TEST_P(CallGrammar, WhatAFormOfArgumentsCannotBeHeldToIsRefusedUnderStrict) {
+  struct Case {
+    const char* schema;
+    const char* keyword;
+    const char* wrong;
+  };
+  for (const Case& c : {Case{R"({"type":"string","pattern":"^a$"})", "pattern", R"({"v":"b"})"},
+                        Case{R"({"type":"string","maxLength":1})", "maxLength", R"({"v":"bb"})"},
+                        Case{R"({"type":"integer","minimum":5})", "minimum", R"({"v":3})"},
+                        Case{R"({"type":"array","items":{"type":"integer"},"minItems":2})", "minItems", R"({"v":[1]})"},
+                        Case{R"({"const":"a"})", "const", R"({"v":"b"})"},
+                        Case{R"({"anyOf":[{"type":"integer"},{"type":"null"}]})", "anyOf", R"({"v":"b"})"},
+                        Case{R"({"type":"array","items":{"$ref":"#/$defs/n"}})", "$ref", R"({"v":["b"]})"},
+                        Case{R"({"properties":{"a":{"type":"null"}}})", "properties", R"({"v":{"a":1}})"}}) {
+    const std::string said = strict_refusal(GetParam(), c.schema);
+    if (!said.empty()) {
+      EXPECT_TRUE(holds(said, c.keyword)) << said;
+      continue;
+    }
+    EXPECT_FALSE(takes(write({get(c.wrong)}), CallWish::forced, true, strict_tool(c.schema))) << c.schema;
+  }
+}
+
+TEST_P(CallGrammar, JsonMayComeInPlaceOfTheCalls) {
+  const Json schema = Json::parse(R"({"type":"object","properties":{"b":{"type":"boolean"}},"required":["b"]})");
+  const TurnFormat format{.tools = GetParam()};
+  if (!may_have_json_instead(format)) {
+    EXPECT_THROW(call_grammar(format, two_tools(), CallWish::forced, true, schema), Error);
+    return;
+  }
+  const std::string grammar = call_grammar(format, two_tools(), CallWish::forced, true, schema);
+  const auto compiled = grammars_.compile(GrammarKind::lark, grammar);
+  const std::string before = GetParam() == ToolFormat::harmony ? "<|channel|>final<|message|>" : "";
+  EXPECT_TRUE(ByteGrammars::accepts(compiled, before + R"({"b": true})")) << grammar;
+  EXPECT_FALSE(ByteGrammars::accepts(compiled, before + R"({"b": 1})"));
+  EXPECT_FALSE(ByteGrammars::accepts(compiled, before + "Hello"));
+  EXPECT_TRUE(ByteGrammars::accepts(compiled, write({get(R"({"city": "Oslo", "days": 3})")})));
+  EXPECT_FALSE(ByteGrammars::accepts(compiled, write({get(R"({"city": "Oslo"})")})));
+}
+
 std::string test_name(const testing::TestParamInfo<ToolFormat>& info) { return std::string(name_of(info.param)); }
 
 INSTANTIATE_TEST_SUITE_P(Formats, CallGrammar, testing::ValuesIn(formats()), test_name);

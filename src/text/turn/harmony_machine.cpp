@@ -12,6 +12,12 @@ namespace {
 
 constexpr std::size_t kMaxHeader = 1024;
 
+// Of the one that the byte at `at` belongs to.
+std::size_t begin_of_character(std::string_view text, std::size_t at) {
+  while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) --at;
+  return at;
+}
+
 // The word behind `mark`, up to white space or a marker.
 std::string_view word_behind(std::string_view header, std::string_view mark) {
   const std::size_t at = header.find(mark);
@@ -89,15 +95,16 @@ class HarmonyMachine final : public TurnMachine {
   bool header(TurnInput& in, TurnOutput& out) {
     std::vector<const Marker*> stops = body_ends_;
     stops.push_back(&message_);
-    const auto found = in.find(stops);
-    if (found.marker == nullptr && !in.has_ended() && in.rest().size() < kMaxHeader) return false;
+    auto found = in.find_within(stops, kMaxHeader);
+    if (found.marker == nullptr && !in.has_ended() && found.at <= kMaxHeader) return false;
+    if (found.at > kMaxHeader) found.at = begin_of_character(in.rest(), kMaxHeader);
     const std::string head(in.rest().substr(0, found.at));
     if (found.marker != &message_) {  // no body: what can be no header is text
       const bool is_text = head.find("<|") == std::string::npos && head.find("to=") == std::string::npos;
       if (is_text && head != "assistant") out.content(head);
       in.take(found.at);
       state_ = State::start;
-      return found.marker != nullptr;
+      return !in.is_empty();
     }
     in.take(found.at + message_.text.size());
     begin_body(head);

@@ -70,7 +70,7 @@ class JsonCalls final : public SteppedCalls {
     if (fence == Match::maybe) return Step::wait;
     if (fence == Match::yes) {
       const std::size_t end = in.rest().find('\n');
-      if (end == std::string_view::npos && in.rest().size() < kMaxFence) return Step::wait;
+      if (end == std::string_view::npos && in.rest().size() <= kMaxFence) return Step::wait;
       if (end > kMaxFence) return Step::failed;
       in.take(end);
       return Step::go;

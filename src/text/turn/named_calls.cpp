@@ -71,8 +71,8 @@ class NamedCalls final : public SteppedCalls {
   }
 
   Step name(TurnInput& in) {
-    const auto end = in.find(name_stops_);
-    if (end.marker == nullptr) return in.rest().size() > kMaxName ? give_up(in) : Step::wait;
+    const auto end = in.find_within(name_stops_, kMaxName);
+    if (end.marker == nullptr) return end.at > kMaxName ? give_up(in) : Step::wait;
     name_ = trimmed(in.rest().substr(0, end.at));
     if (!is_name(name_)) return give_up(in);
     const bool stays = end.marker == &bracket_ || end.marker == &syntax_->call_close;
@@ -100,8 +100,8 @@ class NamedCalls final : public SteppedCalls {
   }
 
   Step id(TurnInput& in) {
-    const auto end = in.find(name_stops_);
-    if (end.marker == nullptr) return in.rest().size() > kMaxName ? give_up(in) : Step::wait;
+    const auto end = in.find_within(name_stops_, kMaxName);
+    if (end.marker == nullptr) return end.at > kMaxName ? give_up(in) : Step::wait;
     id_ = trimmed(in.rest().substr(0, end.at));
     in.take(end.at + (end.marker == &bracket_ || end.marker == &syntax_->call_close ? 0 : end.marker->text.size()));
     state_ = State::before_arguments;
@@ -114,7 +114,7 @@ class NamedCalls final : public SteppedCalls {
     if (in.at("```", *gap) == Match::maybe) return Step::wait;
     if (in.at("```", *gap) == Match::yes && !has_fence_) {
       const std::size_t line = in.rest().find_first_of("\n{", *gap);
-      if (line == std::string_view::npos && in.rest().size() < *gap + kMaxFence) return Step::wait;
+      if (line == std::string_view::npos && in.rest().size() <= *gap + kMaxFence) return Step::wait;
       if (line == std::string_view::npos || line > *gap + kMaxFence) return give_up(in);
       has_fence_ = true;
       in.take(line);

@@ -58,9 +58,9 @@ std::optional<std::size_t> TurnInput::space(std::size_t offset) const {
   return end - offset;
 }
 
-TurnInput::Found TurnInput::find(std::span<const Marker* const> markers, std::size_t from) const {
+TurnInput::Found TurnInput::find(std::span<const Marker* const> markers, std::size_t from, std::size_t most) const {
   const std::string_view text = rest();
-  for (std::size_t offset = from; offset < text.size(); ++offset) {
+  for (std::size_t offset = from; offset < text.size() && offset <= most; ++offset) {
     const Marker* best = nullptr;
     bool is_open = false;
     for (const Marker* marker : markers) {
@@ -72,7 +72,7 @@ TurnInput::Found TurnInput::find(std::span<const Marker* const> markers, std::si
     if (is_open) return {nullptr, offset};
     if (best != nullptr) return {best, offset};
   }
-  return {nullptr, text.size()};
+  return {nullptr, text.size() > most ? most + 1 : text.size()};
 }
 
 }  // namespace godwit::text

@@ -47,7 +47,10 @@ class TurnInput {
     const Marker* marker;
     std::size_t at;
   };
-  Found find(std::span<const Marker* const> markers, std::size_t from = 0) const;
+  Found find(std::span<const Marker* const> markers, std::size_t from = 0) const { return find(markers, from, kNowhere); }
+  // The same with a limit that does not depend on how the text arrives: a marker behind the first `most` bytes is none, and
+  // `at` is most + 1 once there can be no other.
+  Found find_within(std::span<const Marker* const> markers, std::size_t most) const { return find(markers, 0, most); }
 
   // A place to come back to. Only the last one counts.
   void keep() { kept_ = at_; }
@@ -56,6 +59,8 @@ class TurnInput {
 
  private:
   static constexpr std::size_t kNowhere = std::numeric_limits<std::size_t>::max();
+
+  Found find(std::span<const Marker* const> markers, std::size_t from, std::size_t most) const;
 
   std::string text_;
   std::vector<std::size_t> tokens_;  // where special tokens begin in text_, ascending

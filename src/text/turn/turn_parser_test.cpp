@@ -1,5 +1,7 @@
 #include "text/turn/turn_parser.h"
 
+#include "text/turn/call_text.h"
+#include "text/turn/tool_formats.h"
 #include "text/turn/turn_test_support.h"
 
 namespace godwit::text {
@@ -41,6 +43,31 @@ TEST(TurnParser, EveryCutIntoUpToThreePiecesGivesTheSame) {
       ASSERT_EQ(without_ids(parse(format_of(ToolFormat::hermes), tools(), pieces)), kStreamParsed)
           << first << " " << second;
     }
+}
+
+// Names, attributes, headers, fences and entities up to so many bytes: one byte more is one byte more however it comes.
+TEST(TurnParser, LimitsOfLengthDoNotDependOnThePieces) {
+  const auto expect_equal = [](ToolFormat format, const std::string& text) {
+    EXPECT_EQ(without_ids(parse(format_of(format), tools(), characters(text))), whole(text, format)) << text;
+  };
+  for (const std::size_t limit : {32u, 256u, 1024u})
+    for (std::size_t size = limit - 16; size < limit + 16; ++size) {
+      const std::string word(size, 'n');
+      for (const std::string_view name : tool_format_names()) {
+        const ToolFormat format = tool_format_named(name).value();
+        expect_equal(format, call_text(format, std::vector<WrittenCall>{{.name = word, .arguments = {{"a", 1}}}}));
+        expect_equal(format, call_text(format, std::vector<WrittenCall>{{.name = "f", .arguments = {{word, "x"}}}}));
+      }
+      expect_equal(ToolFormat::glm, "<tool_call>f<arg_key>a</arg_key>" + word + "<arg_value>1</arg_value></tool_call>");
+      expect_equal(ToolFormat::minicpm5, "<function name=\"f\" " + word + "><param name=\"a\">1</param></function>");
+      expect_equal(ToolFormat::hermes, "<tool_call>```" + word + "\n{\"name\": \"f\", \"arguments\": {}}\n```</tool_call>");
+      expect_equal(ToolFormat::deepseek, "<｜tool▁call▁begin｜>f<｜tool▁sep｜>```" + word + "\n{}\n```<｜tool▁call▁end｜>");
+      expect_equal(ToolFormat::harmony, "<|channel|>" + word + "<|message|>x<|end|>");
+      expect_equal(ToolFormat::harmony, "<|channel|>é" + word + "é<|message|>x<|end|>");
+    }
+  for (std::size_t zeros = 0; zeros < 12; ++zeros)
+    expect_equal(ToolFormat::minicpm5,
+                 "<function name=\"f\"><param name=\"text\">&#" + std::string(zeros, '0') + "65;</param></function>");
 }
 
 TEST(TurnParser, NearMissesComeOutWhole) {

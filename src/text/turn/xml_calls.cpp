@@ -74,7 +74,7 @@ class XmlCalls final : public SteppedCalls {
 
   Step attributes(TurnInput& in, TurnOutput& out) {
     const std::size_t end = in.rest().find_first_of("><");
-    if (end == std::string_view::npos) return in.rest().size() > kMaxAttributes ? give_up(in) : Step::wait;
+    if (end > kMaxAttributes) return in.rest().size() > kMaxAttributes ? give_up(in) : Step::wait;
     if (in.rest()[end] == '<') return give_up(in);
     in.take(end + 1);
     return begin(in, out);
@@ -129,8 +129,8 @@ class XmlCalls final : public SteppedCalls {
 
   Step key(TurnInput& in, TurnOutput& out) {
     const std::size_t end = in.rest().find(syntax_->key_end);
-    if (end == std::string_view::npos && in.rest().size() <= kMaxName) return Step::wait;
-    if (end == std::string_view::npos) return end_call(out);
+    // A name that is too long is none, whether or not its end is there yet.
+    if (end > kMaxName) return in.rest().size() < kMaxName + syntax_->key_end.size() ? Step::wait : end_call(out);
     key_ = unquoted(in.rest().substr(0, end));
     attributes_.clear();
     in.take(end + syntax_->key_end.size());
@@ -142,8 +142,9 @@ class XmlCalls final : public SteppedCalls {
     const std::string& opener = syntax_->value_open;
     if (!opener.empty() && !is_value_open_) {
       const std::size_t end = in.rest().find(opener);
-      if (end == std::string_view::npos && in.rest().size() <= kMaxAttributes) return Step::wait;
-      if (end != std::string_view::npos) {
+      const bool is_there = end <= kMaxAttributes;
+      if (!is_there && in.rest().size() < kMaxAttributes + opener.size()) return Step::wait;
+      if (is_there) {
         attributes_ = in.rest().substr(0, end);
         in.take(end + opener.size());
       }

@@ -82,7 +82,7 @@ std::size_t decode_entities(std::string& text, bool is_last) {
     at = amp;
     if (at == text.size()) break;
     const std::size_t end = text.find(';', at);
-    if (end == std::string::npos && text.size() - at < kMaxEntity && !is_last) break;
+    if (end == std::string::npos && text.size() - at <= kMaxEntity && !is_last) break;
     const auto character = end == std::string::npos || end - at > kMaxEntity
                                ? std::nullopt
                                : entity(std::string_view(text).substr(at + 1, end - at - 1));

@@ -2,7 +2,6 @@
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{channel, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -10,7 +9,7 @@ use llguidance::{Matcher as LlMatcher, ParserFactory, TokenParser};
 use toktrie::{ApproximateTokEnv, TokEnv, TokRxInfo, TokTrie};
 
 use crate::border::{guard, panic_message, silence_panics, view, view_text, Bytes, Failure, Status};
-use crate::grammar_spec::{read, Spec};
+use crate::grammar_spec::{check, read, Spec};
 use crate::schema::one_line;
 
 /// A grammar that takes more processor time to compile is refused, however busy the machine is. The limits of the compiler
@@ -34,12 +33,15 @@ pub struct GrammarVocabulary {
 /// A compiled grammar at its start. Each matcher gets automata of its own, so that none waits for another or breaks it.
 pub struct Grammar {
     start: Mutex<TokenParser>,
+    first: Arc<[u32]>,
     notes: String,
     size: usize,
 }
 
 pub struct Matcher {
     inner: LlMatcher,
+    /// The mask of the first token, until there is one.
+    first: Option<Arc<[u32]>>,
     size: usize,
 }
 
@@ -76,32 +78,29 @@ impl GrammarVocabulary {
     /// On a thread of its own: with a stack for deep schemas, and left behind when it takes too long.
     fn compile(&self, spec: Spec) -> Result<Grammar, Failure> {
         self.wait_for_room()?;
-        let (send, receive) = channel();
         let (factory, running) = (self.factory.clone(), Arc::new(AtomicUsize::new(0)));
-        let (abandoned, state) = (self.abandoned.clone(), running.clone());
+        let (abandoned, state, caller) = (self.abandoned.clone(), running.clone(), std::thread::current());
         let work = move || {
             let outcome = catch_unwind(AssertUnwindSafe(|| compile_on(&factory, &spec)))
                 .unwrap_or_else(|payload| Err(Failure::invalid(panic_message(payload))));
-            let _ = send.send(outcome);
             if state.fetch_add(1, Ordering::SeqCst) == 1 {
                 abandoned.fetch_sub(1, Ordering::SeqCst);
             }
+            caller.unpark();
+            outcome
         };
         let thread = std::thread::Builder::new().name("grammar".into()).stack_size(COMPILE_STACK);
         let begin = Instant::now();
         let thread =
             thread.spawn(work).map_err(|e| Failure(Status::Internal, format!("no thread to compile on: {e}")))?;
         loop {
-            match receive.recv_timeout(LOOK) {
-                Ok(outcome) => {
-                    let (start, notes) = outcome?;
-                    return Ok(Grammar { start: Mutex::new(start), notes, size: self.size });
-                }
-                Err(RecvTimeoutError::Disconnected) => {
-                    return Err(Failure(Status::Internal, "the compilation broke off".into()))
-                }
-                Err(RecvTimeoutError::Timeout) => {}
+            if running.load(Ordering::SeqCst) > 0 {
+                // Joined, which a thread sanitizer sees: what Rust's channels and locks order it cannot.
+                let broke_off = |_| Failure(Status::Internal, "the compilation broke off".into());
+                let (start, first, notes) = thread.join().map_err(broke_off)??;
+                return Ok(Grammar { start: Mutex::new(start), first, notes, size: self.size });
             }
+            std::thread::park_timeout(LOOK);
             if processor_time(&thread, begin) > MAX_COMPILE || begin.elapsed() > MAX_WAIT {
                 break;
             }
@@ -148,20 +147,28 @@ fn processor_time<T>(_: &std::thread::JoinHandle<T>, begin: Instant) -> Duration
     begin.elapsed()
 }
 
-fn compile_on(factory: &ParserFactory, spec: &Spec) -> Result<(TokenParser, String), Failure> {
+fn compile_on(factory: &ParserFactory, spec: &Spec) -> Result<(TokenParser, Arc<[u32]>, String), Failure> {
     let (grammar, notes) = read(spec).map_err(|why| Failure::invalid(plain(&why)))?;
     let mut parser = factory.create_parser(grammar).map_err(|e| Failure::invalid(one_line(&plain(&e.to_string()))))?;
     parser.start_without_prompt();
-    Ok((parser, serde_json::to_string(&notes).unwrap_or_default()))
+    let mask = begun(&parser)?.compute_mask_or_eos().map_err(failed)?;
+    if mask.is_zero() {
+        return Err(Failure::invalid("no token of the model begins it"));
+    }
+    Ok((parser, mask.as_slice().into(), serde_json::to_string(&notes).unwrap_or_default()))
+}
+
+fn begun(parser: &TokenParser) -> Result<LlMatcher, Failure> {
+    let mut matcher = LlMatcher::new(Ok(parser.deep_clone()));
+    // Where nothing but the end can come, it is known before the first token.
+    matcher.consume_tokens(&[]).map_err(failed)?;
+    Ok(matcher)
 }
 
 impl Grammar {
     fn matcher(&self) -> Result<Matcher, Failure> {
-        let parser = self.start.lock().map_err(|_| Failure(Status::Internal, "a thread broke off".into()))?.deep_clone();
-        let mut inner = LlMatcher::new(Ok(parser));
-        // Where nothing but the end can come, it is known before the first token.
-        inner.consume_tokens(&[]).map_err(failed)?;
-        Ok(Matcher { inner, size: self.size })
+        let parser = self.start.lock().map_err(|_| Failure(Status::Internal, "a thread broke off".into()))?;
+        Ok(Matcher { inner: begun(&parser)?, first: Some(self.first.clone()), size: self.size })
     }
 }
 
@@ -170,11 +177,10 @@ impl Matcher {
         if out.len() < self.size.div_ceil(32) {
             return Err(Failure::invalid("the mask is too small for the vocabulary"));
         }
-        let mask = self.inner.compute_mask_or_eos().map_err(failed)?;
-        let found = mask.as_slice();
-        let common = found.len().min(out.len());
-        out[..common].copy_from_slice(&found[..common]);
-        out[common..].fill(0);
+        match &self.first {
+            Some(first) => copy(first, out),
+            None => copy(self.inner.compute_mask_or_eos().map_err(failed)?.as_slice(), out),
+        }
         Ok(())
     }
 
@@ -182,8 +188,15 @@ impl Matcher {
         if token as usize >= self.size {
             return Err(Failure::invalid(format!("token {token} is outside of the vocabulary")));
         }
+        self.first = None;
         self.inner.consume_token(token).map_err(failed)
     }
+}
+
+fn copy(mask: &[u32], out: &mut [u32]) {
+    let common = mask.len().min(out.len());
+    out[..common].copy_from_slice(&mask[..common]);
+    out[common..].fill(0);
 }
 
 /// # Safety
@@ -250,6 +263,13 @@ pub unsafe extern "C" fn godwit_grammar_new(
 }
 
 /// # Safety
+/// All pointers are valid for their sizes.
+#[no_mangle]
+pub unsafe extern "C" fn godwit_schema_check(schema: *const u8, size: usize, error: *mut Bytes) -> Status {
+    guard(error, || check(view_text(schema, size)?).map_err(|why| Failure::invalid(plain(&why))))
+}
+
+/// # Safety
 /// `grammar` came from godwit_grammar_new and is freed once.
 #[no_mangle]
 pub unsafe extern "C" fn godwit_grammar_free(grammar: *mut Grammar) {
@@ -283,7 +303,8 @@ pub unsafe extern "C" fn godwit_matcher_new(grammar: *const Grammar, out: *mut *
 #[no_mangle]
 pub unsafe extern "C" fn godwit_matcher_clone(matcher: *const Matcher, out: *mut *mut Matcher, error: *mut Bytes) -> Status {
     guard(error, || {
-        let copy = Matcher { inner: (*matcher).inner.deep_clone(), size: (*matcher).size };
+        let matcher = &*matcher;
+        let copy = Matcher { inner: matcher.inner.deep_clone(), first: matcher.first.clone(), size: matcher.size };
         out.write(Box::into_raw(Box::new(copy)));
         Ok(())
     })

@@ -42,6 +42,11 @@ pub fn read(spec: &Spec) -> Result<(TopLevelGrammar, Vec<String>), String> {
     }
 }
 
+/// What a strict reading says against a schema.
+pub fn check(text: &str) -> Result<(), String> {
+    prepare(&parsed(text, MAX_SCHEMA)?, true).map(|_| ())
+}
+
 fn limit(text: &str, most: usize) -> Result<(), String> {
     if text.len() > most {
         return Err(format!("{} bytes are too long: at most {most}", text.len()));
