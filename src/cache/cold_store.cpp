@@ -150,14 +150,13 @@ void ColdStore::reconcile() {
     if (!index_->contains(row.key) && !is_missing(folder_.record(row.key))) index_->put(row);
   for (const ColdKey& key : known)
     if (!std::ranges::binary_search(seen, key) && is_missing(folder_.record(key))) index_->remove(key);
-  make_room(nullptr);
+  make_room(nullptr, room());
   change.commit();
 }
 
-// Takes the least recently used records out until the rows of the index fit below the cap, those first that no other
+// Takes the least recently used records out until the rows of the index fit into `most` bytes, those first that no other
 // record follows. False, and nothing is removed, when the record `keep` itself would have to go.
-bool ColdStore::make_room(const ColdKey* keep) {
-  const std::uint64_t most = room();
+bool ColdStore::make_room(const ColdKey* keep, std::uint64_t most) {
   std::vector<ColdKey> leaving;
   for (ColdTotals totals = index_->totals(); totals.bytes > most; totals = index_->totals()) {
     const auto row = index_->oldest_leaf();
@@ -209,13 +208,22 @@ void ColdStore::put(ColdRecord record) {
   ++(!is_stored ? counters_.failed : has_room ? counters_.written : counters_.dropped);
 }
 
+void ColdStore::clear() {
+  guarded([&] {
+    ColdIndex::Change change(*index_);
+    make_room(nullptr, 0);
+    change.commit();
+  });
+  ++counters_.losses;
+}
+
 // The file is there already. Its row may be missing: a writer died between the two.
 void ColdStore::use(const ColdRecord& record) {
   guarded([&] {
     ColdIndex::Change change(*index_);
     const auto adopted = index_->contains(record.key) ? std::nullopt : adopt(record.key);
     if (adopted) index_->put(adopted->second);
-    if (adopted) make_room(nullptr);
+    if (adopted) make_room(nullptr, room());
     change.commit();
   });
   touch(std::span(&record.key, 1));
@@ -242,7 +250,7 @@ bool ColdStore::publish(const ColdRecord& record, ColdTemp& temp) {
                .parent = record.parent,
                .signature = hash_of(record.signature),
                .bytes = record_bytes(record)});
-  if (!make_room(&record.key)) return false;
+  if (!make_room(&record.key, room())) return false;
   temp.publish();
   try {
     if (hooks_.after) hooks_.after(ColdStep::renamed);

@@ -36,6 +36,7 @@ class ColdStore {
   void put(ColdRecord record);
   void touch(std::span<const ColdKey> keys);
   void forget(const ColdKey& key);  // its file is gone
+  void clear();                     // removes every record, of every signature and process
 
  private:
   // What lies under the name of a record that is to be stored.
@@ -56,7 +57,7 @@ class ColdStore {
   void use(const ColdRecord& record);
   bool write(const ColdRecord& record);
   bool publish(const ColdRecord& record, ColdTemp& temp);
-  bool make_room(const ColdKey* keep);
+  bool make_room(const ColdKey* keep, std::uint64_t most);
   std::uint64_t room() const;
   void count();
 

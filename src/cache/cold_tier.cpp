@@ -68,6 +68,14 @@ void ColdTier::add_small(Work work, const ColdKey& key) {
 
 void ColdTier::touch(const ColdKey& key) { add_small(Work::touch, key); }
 
+void ColdTier::clear() {
+  {
+    const std::lock_guard lock(mutex_);
+    jobs_.push_back({.work = Work::clear, .key = {}});
+  }
+  changed_.notify_all();
+}
+
 void ColdTier::flush() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return jobs_.empty() && !is_busy_; });
@@ -103,6 +111,7 @@ void ColdTier::run() {
 void ColdTier::work(std::vector<Job> jobs) {
   try {
     if (jobs.front().work == Work::put) return store_.put(std::move(jobs.front().record));
+    if (jobs.front().work == Work::clear) return store_.clear();
     std::vector<ColdKey> keys;
     for (const Job& job : jobs) keys.push_back(job.key);
     if (jobs.front().work == Work::touch) return store_.touch(keys);

@@ -79,13 +79,15 @@ class ColdTier {
   bool read(const ColdKey& key, std::string_view signature, std::span<const std::span<std::byte>> into);
 
   void touch(const ColdKey& key);  // a use that read() did not see
+  // Removes all records of the folder, behind what is queued. Does not wait.
+  void clear();
   void flush();                    // waits until nothing is queued or in work
   ColdStats stats() const;
   // Grows when records were found to be gone that this process did not take out: what was put before may be missing.
   std::uint64_t losses() const { return counters_.losses; }
 
  private:
-  enum class Work { put, touch, forget };
+  enum class Work { put, touch, forget, clear };
   struct Job {
     Work work;
     ColdKey key;

@@ -124,6 +124,21 @@ TEST(ColdTier, TheCapHoldsAndTheLeastRecentlyUsedLeave) {
   EXPECT_EQ(files_below(folder.cache()).size(), 4u);
 }
 
+TEST(ColdTier, ClearingEmptiesTheFolderBehindWhatIsQueuedAndItFillsAgain) {
+  const TestFolder folder("clear");
+  ColdTier tier(test_options(folder.cache(), cap_for(std::uint64_t{1} << 30)), {});
+  for (int i = 0; i < 4; ++i) tier.put(test_record(i, {100}, i % 2 ? "s1" : "s2"));
+  const std::uint64_t losses = tier.losses();
+  tier.clear();
+  tier.flush();
+  EXPECT_TRUE(files_below(folder.cache()).empty());
+  EXPECT_EQ(tier.stats().entries, 0u);
+  EXPECT_GT(tier.losses(), losses) << "what was put before is to be put again";
+  tier.put(test_record(1, {100}, "s1"));
+  tier.flush();
+  EXPECT_TRUE(holds(tier, test_record(1, {100}, "s1")));
+}
+
 // Record `number` behind record `number - 1`; 1 is the first.
 ColdRecord chained(int number) {
   ColdRecord record = test_record(static_cast<std::uint64_t>(number));

@@ -278,8 +278,9 @@ void PrefixCache::insert(const Row& row, std::span<const int> tokens, const std:
   impl_->keep_within_caps();
 }
 
-void PrefixCache::clear() {
+void PrefixCache::clear(bool disk_too) {
   impl_->woods.clear();
+  if (disk_too && impl_->cold) impl_->cold->clear();
   impl_->count_bytes();
 }
 

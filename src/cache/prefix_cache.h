@@ -41,7 +41,7 @@ class PrefixCache {
   // Remembers a row that holds exactly `tokens`, and can be cut to any prefix that its blocks still cover. Not inside a
   // Step or a round.
   void insert(const Row& row, std::span<const int> tokens, const std::string& space = "");
-  void clear();
+  void clear(bool disk_too = false);  // the disk behind what is being written there; not waited for
   PrefixCacheStats stats() const;
 
  private:
