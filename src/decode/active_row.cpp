@@ -62,9 +62,9 @@ void ActiveRow::remember() {
   if (!home_->cache || position() == 0) return;
   const auto held = tokens().first(static_cast<std::size_t>(position()));
   if (position() < timings_.prompt_tokens)
-    home_->cache->keep_prompt(runner_.row(), held);
+    home_->cache->keep_prompt(runner_.row(), held, job_->request.cache_salt);
   else
-    home_->cache->keep_answer(runner_.row(), held);
+    home_->cache->keep_answer(runner_.row(), held, job_->request.cache_salt);
 }
 
 TokenEvent ActiveRow::take(AnswerBuilder::Choice choice) {

@@ -26,12 +26,17 @@ bool AnswerBuilder::is_plain() const {
 
 AnswerBuilder::Choice AnswerBuilder::choose(std::span<const float> logits) {
   const int position = static_cast<int>(request_.prompt.size() + tokens_.size());
-  Choice choice{.id = sampler_.choose(logits, position, mask())};
+  Choice choice{.id = sampler_.choose(logits, position, mask(), masked_by())};
   if (!request_.logprobs) return choice;
   RowLogprobs row = row_logprobs(logits, choice.id, request_.top_logprobs);
   choice.logprob = row.chosen;
   choice.top_logprobs = std::move(row.top);
   return choice;
+}
+
+std::string_view AnswerBuilder::masked_by() const {
+  if (!filter_) return "min_tokens";
+  return bars_ends() ? "the form of the answer and min_tokens" : "the form of the answer";
 }
 
 std::span<const std::uint32_t> AnswerBuilder::mask() {

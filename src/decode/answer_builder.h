@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "decode/answer_text.h"
@@ -46,6 +47,7 @@ class AnswerBuilder {
 
  private:
   std::span<const std::uint32_t> mask();
+  std::string_view masked_by() const;  // who bars there
   std::span<const std::uint32_t> barring_ends(std::span<const std::uint32_t> mask);
   TokenEvent end(TokenEvent event, FinishReason reason);
   bool ends_at(int token) const;

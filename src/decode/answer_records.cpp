@@ -33,12 +33,21 @@ AnswerBuilder::Choice choice_from(const Json& json) {
   return choice;
 }
 
-Json sampling_json(const SamplingParams& s) {
-  Json bias = Json::array();
-  for (const auto& [id, value] : s.logit_bias) bias.push_back({id, value});
-  return {s.temperature, s.top_k, s.top_p, s.min_p, s.xtc_probability, s.xtc_threshold, s.repetition_penalty,
-          s.presence_penalty, s.frequency_penalty, s.penalty_window, std::move(bias),
-          s.greedy() ? Json(nullptr) : Json(s.seed.value_or(0))};
+// Of every field: one that is added later does not compile until it stands here.
+Json sampling_json(const SamplingParams& params) {
+  const auto& [temperature, top_k, top_p, min_p, xtc_probability, xtc_threshold, repetition_penalty, presence_penalty,
+               frequency_penalty, penalty_window, logit_bias, seed, typical_p, top_n_sigma, dynatemp_range,
+               dynatemp_exponent, dry_multiplier, dry_base, dry_allowed_length, dry_window, dry_breakers, mirostat,
+               mirostat_tau, mirostat_eta, bad_words, allowed_ids, order] = params;
+  Json bias = Json::array(), stages = Json::array();
+  for (const auto& [id, value] : logit_bias) bias.push_back({id, value});
+  for (const SamplerStage stage : order) stages.push_back(static_cast<int>(stage));
+  return Json::array({temperature, top_k, top_p, min_p, xtc_probability, xtc_threshold, repetition_penalty,
+                      presence_penalty, frequency_penalty, penalty_window, std::move(bias),
+                      params.greedy() ? Json(nullptr) : Json(seed.value_or(0)), typical_p, top_n_sigma, dynatemp_range,
+                      dynatemp_exponent, dry_multiplier, dry_base, dry_allowed_length, dry_window, dry_breakers, mirostat,
+                      mirostat_tau, mirostat_eta, bad_words, allowed_ids ? Json(*allowed_ids) : Json(nullptr),
+                      std::move(stages)});
 }
 
 }  // namespace
@@ -59,18 +68,19 @@ AnswerRecords::AnswerRecords(const fs::path& folder, std::string identity, const
 }
 
 bool AnswerRecords::is_recordable(const GenerationRequest& request) {
-  return !request.constraint && (request.sampling.greedy() || request.sampling.seed);
+  const bool is_repeatable = request.sampling.greedy() || (request.sampling.seed && request.sampling.mirostat == 0);
+  return !request.constraint && is_repeatable;
 }
 
 std::string AnswerRecords::key_of(const GenerationRequest& request, int choice, const std::string& signature) const {
-  const Json whole = {"godwit-answer-1", identity_,
-                      signature,         request.prompt,
-                      request.max_tokens, sampling_json(request.sampling),
-                      request.choice + choice, request.min_tokens,
-                      request.stop,      request.stops_begin_after,
-                      request.include_stop_text, request.stop_token_ids,
-                      request.shown_special_tokens, request.ignore_eos,
-                      request.logprobs,  request.top_logprobs};
+  const auto& [prompt, max_tokens, sampling, choices, first_choice, min_tokens, stop, stops_begin_after, stops_wait_if,
+               include_stop_text, stop_token_ids, shown_special_tokens, ignore_eos, priority, cache_salt, kv, constraint, logprobs,
+               top_logprobs] = request;
+  // How many choices there are and when they are made change none of them; the KV policy stands in the signature.
+  const Json whole = Json::array({"godwit-answer-2", identity_, signature, prompt, max_tokens, sampling_json(sampling),
+                                  first_choice + choice, min_tokens, stop, stops_begin_after, stops_wait_if,
+                                  include_stop_text, stop_token_ids, shown_special_tokens, ignore_eos, cache_salt,
+                                  logprobs, top_logprobs});
   return sha256_of(dump_json(whole));
 }
 

@@ -24,7 +24,8 @@ class AnswerRecords {
   // can be taken; what is older than a week is removed. Throws Error{io} for a folder that cannot be made.
   AnswerRecords(const std::filesystem::path& folder, std::string identity, const Log& log);
 
-  // Whether an equal request has an equal answer: it is greedy or seeded, and under no constraint, which has no name.
+  // Whether an equal request has an equal answer that its tokens are enough to go on with: it is greedy or seeded, without
+  // mirostat, whose level is learnt from logits, and under no constraint, which has no name.
   static bool is_recordable(const GenerationRequest& request);
   // Of one of its choices, over a store of this signature.
   std::string key_of(const GenerationRequest& request, int choice, const std::string& signature) const;

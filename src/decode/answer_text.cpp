@@ -10,12 +10,14 @@ AnswerText::AnswerText(const std::optional<text::Tokenizer>& tokenizer, const Ge
       shown_(request.shown_special_tokens),
       stops_(request.stop),
       includes_stop_(request.include_stop_text),
+      min_tokens_(request.min_tokens),
       begin_after_(request.stops_begin_after),
       wait_if_(request.stops_begin_after.empty() ? "" : request.stops_wait_if) {
   if (tokenizer) detokenizer_.emplace(*tokenizer);
 }
 
 text::StopStrings::Piece AnswerText::add(int id) {
+  ++made_;
   // Logits may be wider than the vocabulary, and the vocabulary may have holes: such ids have no text.
   if (!detokenizer_ || !tokenizer_->token_of(id)) return {};
   const bool is_shown = std::ranges::find(shown_, id) != shown_.end();
@@ -46,10 +48,13 @@ bool AnswerText::is_undecided() {
 
 text::StopStrings::Piece AnswerText::take(const std::string& more) {
   head_ += more;
+  if (bars_stops()) barred_ = head_.size();
   if (is_undecided()) return {};
   const std::string text = std::exchange(head_, "");
+  const std::size_t barred = std::exchange(barred_, 0);
   const std::string free = before_stops(text);
-  text::StopStrings::Piece piece = stops_.add(std::string_view(text).substr(free.size()));
+  text::StopStrings::Piece piece =
+      stops_.add(std::string_view(text).substr(free.size()), barred - std::min(barred, free.size()));
   piece.text = free + piece.text;
   if (piece.matched && includes_stop_) piece.text += *piece.matched;
   return piece;

@@ -15,7 +15,7 @@ namespace godwit::decode {
 
 class AnswerText {
  public:
-  // Looks at stop, include_stop_text, stops_begin_after, stops_wait_if and shown_special_tokens of the request. Without a tokenizer
+  // Looks at stop, min_tokens, include_stop_text, stops_begin_after, stops_wait_if and shown_special_tokens of the request. Without a tokenizer
   // every piece is empty. `tokenizer` must outlive the object.
   AnswerText(const std::optional<text::Tokenizer>& tokenizer, const GenerationRequest& request);
 
@@ -27,6 +27,7 @@ class AnswerText {
  private:
   text::StopStrings::Piece take(const std::string& more);
   std::string before_stops(const std::string& text);
+  bool bars_stops() const { return made_ <= min_tokens_; }
   bool is_undecided();
 
   const std::optional<text::Tokenizer>& tokenizer_;
@@ -34,9 +35,12 @@ class AnswerText {
   std::vector<int> shown_;
   text::StopStrings stops_;
   bool includes_stop_;
+  int min_tokens_;  // the text of the first so many completes no stop string
+  int made_ = 0;    // tokens so far
   std::string begin_after_;  // empty: stop strings count
   std::string wait_if_;      // not empty: whether the answer begins with it is not known yet
   std::string head_;         // of the text so far, until it is
+  std::size_t barred_ = 0;   // bytes at its start that complete no stop string
   std::string tail_;         // of the text so far, what may begin begin_after_
 };
 

@@ -163,5 +163,41 @@ TEST(AnswerText, stop_strings_wait_for_the_end_of_reasoning_where_the_answer_has
   EXPECT_EQ(shown_of("", "<t>"), "");
 }
 
+// What "abab..." shows with the stop string "ab", behind so many tokens.
+TEST(AnswerText, stop_strings_do_not_count_before_the_least_number_of_tokens) {
+  GenerationRequest request;
+  request.stop = {"ab"};
+  const auto shown = [&](int min_tokens, std::string_view said) {
+    request.min_tokens = min_tokens;
+    const Spoken got = spoken(bytes(said), request);
+    return got.text + (got.match ? "|" + *got.match : "");
+  };
+  EXPECT_EQ(shown(0, "abxabxab"), "|ab");
+  EXPECT_EQ(shown(1, "abxabxab"), "|ab") << "it ends with the second token";
+  EXPECT_EQ(shown(2, "abxabxab"), "abx|ab");
+  EXPECT_EQ(shown(4, "abxabxab"), "abx|ab") << "one that began before counts where it ends behind";
+  EXPECT_EQ(shown(5, "abxabxab"), "abxabx|ab");
+  EXPECT_EQ(shown(8, "abxabxab"), "abxabxab");
+  request.stop = {"aa"};
+  EXPECT_EQ(shown(2, "aaab"), "a|aa");
+  request.stop = {"\xC3\xA9"};
+  EXPECT_EQ(shown(2, "\xC3\xA9x\xC3\xA9y"), "\xC3\xA9x|\xC3\xA9");
+  EXPECT_EQ(shown(1, "\xC3\xA9x"), "|\xC3\xA9") << "a character is of the token that completes it";
+}
+
+TEST(AnswerText, text_that_waited_for_reasoning_is_of_the_tokens_that_made_it) {
+  const std::optional<text::Tokenizer> tokenizer = testing::byte_tokenizer();
+  GenerationRequest request;
+  request.stop = {"<"};
+  request.stops_begin_after = "</t>";
+  request.stops_wait_if = "<t>";
+  request.min_tokens = 1;
+  AnswerText answer(tokenizer, request);
+  std::string text;
+  for (const int id : bytes("<tx")) text += answer.add(id).text;
+  EXPECT_EQ(text, "<tx") << "the first token is behind the least number only when its text is looked at";
+  EXPECT_EQ(answer.add('<').matched, "<");
+}
+
 }  // namespace
 }  // namespace godwit::decode

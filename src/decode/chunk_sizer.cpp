@@ -29,10 +29,13 @@ double ChunkSizer::seconds_alone(int makers) const {
   return 0;
 }
 
-int ChunkSizer::tokens(int makers) const {
+int ChunkSizer::tokens(int makers, int position) const {
   const double alone = seconds_alone(makers);
   if (alone == 0 || per_token_ == 0) return kUnmeasured;
-  return static_cast<int>(std::clamp<double>(kShare * alone / per_token_, kLeast, cache::kNativeChunk));
+  const double most = std::min<double>(kShare * alone / per_token_, cache::kNativeChunk);
+  const int tokens = std::max(static_cast<int>(most), least_at(position));
+  const int beyond_tiles = (makers + tokens) % kTileRows;
+  return tokens > kTileRows ? tokens - beyond_tiles : tokens;
 }
 
 }  // namespace godwit::decode

@@ -156,6 +156,12 @@ std::optional<cache::PrefixCacheStats> Engine::prompt_cache() {
   return stats;
 }
 
+std::optional<std::uint64_t> Engine::forget_prompts(bool disk_too) {
+  std::optional<std::uint64_t> bytes;
+  run([&](const models::ModelBundle&) { bytes = impl_->stores->forget_prompts(disk_too); });
+  return bytes;
+}
+
 std::vector<float> Engine::logits(const std::vector<int>& tokens, bool stepwise) {
   validate_prompt(model(), tokens, /*answer=*/0);
   std::vector<float> rows;

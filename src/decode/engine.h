@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -78,6 +79,10 @@ class Engine {
 
   // What the prompt cache holds and has found; absent without one.
   std::optional<cache::PrefixCacheStats> prompt_cache();
+
+  // Forgets the prompts that are kept, between two steps, and returns the bytes of memory that they took; absent without
+  // a prompt cache. Rows keep the blocks that they share. `disk_too`: the whole folder, which may be shared, is emptied.
+  std::optional<std::uint64_t> forget_prompts(bool disk_too);
 
   // Logits of a prompt, [tokens, vocabulary] f32 row-major: the whole prompt in one forward, or one token at
   // a time. Past the prompt cache: it wants them all.

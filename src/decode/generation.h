@@ -19,7 +19,7 @@ struct GenerationRequest {
   SamplingParams sampling;
   int choices = 1;     // answers, each with random numbers of its own: those of the indices from `choice` on
   int choice = 0;
-  int min_tokens = 0;  // what would end the answer may not come before so many tokens
+  int min_tokens = 0;  // what would end the answer may not come before so many tokens, and their text completes no stop string
   std::vector<std::string> stop;
   std::string stops_begin_after;      // stop strings count behind this text only (the end of reasoning); empty: at once
   std::string stops_wait_if;          // and that only in an answer that begins with this text; empty: in every one
@@ -28,6 +28,7 @@ struct GenerationRequest {
   std::vector<int> shown_special_tokens;  // special ids whose text is part of the answer's: markers that a parser reads
   bool ignore_eos = false;
   int priority = 0;                              // lower: sooner
+  std::string cache_salt;                        // what was computed of a prompt is shared among requests of equal salt alone
   std::optional<cache::KvPolicy> kv;             // absent: the engine's
   std::shared_ptr<const TokenConstraint> constraint;  // null: none
   bool logprobs = false;

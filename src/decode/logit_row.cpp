@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include <fmt/ranges.h>
+
 #include "base/error.h"
 
 namespace godwit::decode {
@@ -65,8 +67,10 @@ class Best {
 
 }  // namespace
 
-LogitRow::LogitRow(std::span<const float> logits, std::span<const std::uint32_t> mask)
-    : logits_(logits), mask_(mask) {}
+LogitRow::LogitRow(std::span<const float> logits, std::span<const std::uint32_t> mask, std::string_view masked_by)
+    : logits_(logits), mask_(mask) {
+  if (!mask.empty()) note(masked_by);
+}
 
 double LogitRow::logit(int id) const {
   const auto found = changed_.find(id);
@@ -80,14 +84,20 @@ void LogitRow::own_mask() {
   mask_ = own_;
 }
 
-void LogitRow::bar(int id) {
+void LogitRow::note(std::string_view by) {
+  if (std::ranges::find(barred_by_, by) == barred_by_.end()) barred_by_.push_back(by);
+}
+
+void LogitRow::bar(int id, std::string_view by) {
   if (id < 0 || static_cast<std::size_t>(id) >= logits_.size()) return;
   own_mask();
+  note(by);
   own_[static_cast<std::size_t>(id) / kBlock] &= ~(std::uint32_t{1} << (id % static_cast<int>(kBlock)));
 }
 
-void LogitRow::bar_all_but(std::span<const int> ids) {
+void LogitRow::bar_all_but(std::span<const int> ids, std::string_view by) {
   own_mask();
+  note(by);
   std::vector<std::uint32_t> kept(own_.size(), 0);
   for (const int id : ids) {
     const auto word = static_cast<std::size_t>(id) / kBlock;
@@ -100,6 +110,13 @@ bool LogitRow::is_allowed(int id) const {
   if (mask_.empty()) return true;
   const auto word = static_cast<std::size_t>(id) / kBlock;
   return word < mask_.size() && (mask_[word] >> (id % static_cast<int>(kBlock)) & 1) != 0;
+}
+
+// Whose fault it is that nothing is left: the request's, when the model would have had a token.
+void LogitRow::check_some(bool is_empty) const {
+  if (!is_empty || std::ranges::none_of(logits_, [](float logit) { return logit > -INFINITY; })) return;
+  fail(ErrorCode::invalid_argument, "sampling", "no token can come here: what {} {} leaves none of the {} tokens",
+       fmt::join(barred_by_, " and "), barred_by_.size() == 1 ? "bars" : "bar together", logits_.size());
 }
 
 Candidates LogitRow::all() const {
@@ -122,6 +139,7 @@ Candidates LogitRow::all() const {
     std::ranges::lower_bound(items, id, {}, &Candidate::id)->logit = value;
   }
   std::erase_if(items, [](const Candidate& item) { return item.logit == -INFINITY; });
+  check_some(items.empty());
   return Candidates(std::move(items), logits_.size());
 }
 
@@ -139,7 +157,9 @@ Candidates LogitRow::largest(int k) const {
       best.offer(id, logits_[at]);
     }
   }
-  return Candidates(std::move(best).sorted(), logits_.size());
+  std::vector<Candidate> items = std::move(best).sorted();
+  check_some(items.empty());
+  return Candidates(std::move(items), logits_.size());
 }
 
 }  // namespace godwit::decode

@@ -7,6 +7,7 @@ namespace godwit::decode {
 
 int PrefixSharing::common(const ActiveRow& row, const ActiveRow& other) const {
   if (&row == &other || &row.home() != &other.home()) return 0;
+  if (row.job().request.cache_salt != other.job().request.cache_salt) return 0;
   const std::vector<int>& prompt = row.job().request.prompt;
   // The bits of `reference` are those of a chunk plan, which is the prompt's: nothing but the same prompt has it.
   if (!is_native_) return prompt == other.job().request.prompt ? static_cast<int>(prompt.size()) - 1 : 0;
@@ -47,7 +48,7 @@ void PrefixSharing::find(ActiveRow& row, const Rows& rows) const {
   if (row.home().cache) {
     // Behind the prompt the plan of `reference` is that of an answer, of which nothing is kept.
     const std::span<const int> wanted = is_native_ ? row.tokens() : std::span<const int>(row.job().request.prompt);
-    std::optional<cache::Row> found = row.home().cache->find(wanted);
+    std::optional<cache::Row> found = row.home().cache->find(wanted, row.job().request.cache_salt);
     if (found && found->position() > row.position()) row.start_from(std::move(*found));
   }
   for (const auto& other : rows) {

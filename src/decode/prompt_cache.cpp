@@ -19,6 +19,11 @@ std::string plan_to(int end) {
   return end % kReferenceChunk == 0 ? "whole chunks" : fmt::format("whole chunks and a rest to {}", end);
 }
 
+// Entries of different spaces know nothing of each other. A salt stands behind a sign that no plan begins with.
+std::string space_of(const std::string& salt, const std::string& plan = "") {
+  return salt.empty() ? plan : fmt::format("salt {}:{}{}", salt.size(), salt, plan);
+}
+
 std::unique_ptr<cache::ColdTier> open_disk(const PromptCacheOptions& options, const Log& log) {
   if (options.folder.empty()) return nullptr;
   return std::make_unique<cache::ColdTier>(
@@ -74,19 +79,20 @@ void PromptCache::guarded(const char* what, Work&& work) const {
   }
 }
 
-std::optional<cache::Row> PromptCache::find(std::span<const int> prompt) {
+std::optional<cache::Row> PromptCache::find(std::span<const int> prompt, const std::string& salt) {
   std::optional<cache::Row> found;
-  guarded("looking up failed", [&] { found = is_native_ ? prefixes_.find(prompt) : find_planned(prompt); });
+  guarded("looking up failed",
+          [&] { found = is_native_ ? prefixes_.find(prompt, space_of(salt)) : find_planned(prompt, salt); });
   return found;
 }
 
-std::optional<cache::Row> PromptCache::find_planned(std::span<const int> prompt) {
+std::optional<cache::Row> PromptCache::find_planned(std::span<const int> prompt, const std::string& salt) {
   const int end = static_cast<int>(prompt.size()) - 1;
   if (end % kReferenceChunk != 0) {
-    std::optional<cache::Row> row = prefixes_.find(prompt, plan_to(end));
+    std::optional<cache::Row> row = prefixes_.find(prompt, space_of(salt, plan_to(end)));
     if (row && row->position() == end) return row;
   }
-  std::optional<cache::Row> row = prefixes_.find(prompt, plan_to(0));
+  std::optional<cache::Row> row = prefixes_.find(prompt, space_of(salt, plan_to(0)));
   if (!row) return std::nullopt;
   const int whole = row->position() - row->position() % kReferenceChunk;
   if (whole == 0 || whole < row->minimum_reusable_length()) return std::nullopt;
@@ -94,16 +100,16 @@ std::optional<cache::Row> PromptCache::find_planned(std::span<const int> prompt)
   return row;
 }
 
-void PromptCache::keep_prompt(const cache::Row& row, std::span<const int> prompt) {
+void PromptCache::keep_prompt(const cache::Row& row, std::span<const int> prompt, const std::string& salt) {
   const auto held = static_cast<std::size_t>(row.position());
   guarded("keeping a prompt failed", [&] {
-    prefixes_.insert(row, prompt.first(held), is_native_ ? "" : plan_to(row.position()));
+    prefixes_.insert(row, prompt.first(held), space_of(salt, is_native_ ? "" : plan_to(row.position())));
   });
 }
 
-void PromptCache::keep_answer(const cache::Row& row, std::span<const int> tokens) {
+void PromptCache::keep_answer(const cache::Row& row, std::span<const int> tokens, const std::string& salt) {
   if (!is_native_) return;
-  guarded("keeping an answer failed", [&] { prefixes_.insert(row, tokens); });
+  guarded("keeping an answer failed", [&] { prefixes_.insert(row, tokens, space_of(salt)); });
 }
 
 }  // namespace godwit::decode

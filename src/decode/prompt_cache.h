@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "base/log.h"
 #include "cache/prefix_cache.h"
@@ -29,12 +30,14 @@ class PromptCache {
   }
 
   // A row that holds the longest known prefix of `prompt` and leaves at least its last token to compute. In
-  // `reference` only one that the chunks of this prompt lead to.
-  std::optional<cache::Row> find(std::span<const int> prompt);
+  // `reference` only one that the chunks of this prompt lead to. What was kept under another `salt` is never found.
+  std::optional<cache::Row> find(std::span<const int> prompt, const std::string& salt = "");
   // `row` has just stored a chunk of `prompt`.
-  void keep_prompt(const cache::Row& row, std::span<const int> prompt);
+  void keep_prompt(const cache::Row& row, std::span<const int> prompt, const std::string& salt = "");
   // `row` holds a prompt and some of its answer. In `reference` no other prompt is computed so: nothing is kept.
-  void keep_answer(const cache::Row& row, std::span<const int> tokens);
+  void keep_answer(const cache::Row& row, std::span<const int> tokens, const std::string& salt = "");
+
+  void forget(bool disk_too) { prefixes_.clear(disk_too); }
 
   // What was kept is found on disk by all of its tokens.
   bool has_disk() const { return disk_ != nullptr; }
@@ -43,7 +46,7 @@ class PromptCache {
  private:
   PromptCache(const models::ModelBundle& bundle, const cache::StateStore& store, const PromptCacheOptions& options,
               const Log& log);
-  std::optional<cache::Row> find_planned(std::span<const int> prompt);
+  std::optional<cache::Row> find_planned(std::span<const int> prompt, const std::string& salt);
   template <typename Work>
   void guarded(const char* what, Work&& work) const;
 

@@ -12,7 +12,7 @@ namespace godwit::decode {
 // more.
 void validate_prompt(const models::ModelBundle& bundle, std::span<const int> prompt, int answer);
 
-// Everything about a request that depends on the model alone; see Engine::submit.
+// Everything about a request that depends on the model alone, and whether its bars leave a first token; see Engine::submit.
 void validate_request(const models::ModelBundle& bundle, const GenerationRequest& request);
 
 }  // namespace godwit::decode

@@ -94,4 +94,16 @@ std::size_t RowStores::resident_bytes() const {
   return total;
 }
 
+std::optional<std::uint64_t> RowStores::forget_prompts(bool disk_too) {
+  std::optional<std::uint64_t> bytes;
+  const auto forget = [&](const RowStore& home) {
+    if (!home.cache) return;
+    bytes = bytes.value_or(0) + home.cache->stats().bytes;
+    home.cache->forget(disk_too);
+  };
+  forget(*main_);
+  for (const auto& other : others_) forget(*other);
+  return bytes;
+}
+
 }  // namespace godwit::decode

@@ -2,6 +2,7 @@
 // that requests ask for, made on demand and dropped when others need its place. On the engine thread.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -58,6 +59,8 @@ class RowStores {
   std::shared_ptr<RowStore> of(const std::optional<cache::KvPolicy>& kv);
   RowStore& main() { return *main_; }
   std::size_t resident_bytes() const;
+  // Empties the prompt caches, and returns the bytes of memory that they held; absent: there is none.
+  std::optional<std::uint64_t> forget_prompts(bool disk_too);
   std::size_t row_budget() const { return shares_.rows; }
 
  private:

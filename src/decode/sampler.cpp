@@ -89,13 +89,19 @@ void Sampler::bar_words(LogitRow& row) const {
   for (const std::vector<int>& word : params_.bad_words) {
     const std::size_t before = word.size() - 1;
     if (before <= answer_.size() && std::equal(word.begin(), word.end() - 1, answer_.end() - static_cast<std::ptrdiff_t>(before)))
-      row.bar(word.back());
+      row.bar(word.back(), "bad_words");
   }
 }
 
-LogitRow Sampler::adjusted(std::span<const float> logits, std::span<const std::uint32_t> mask) const {
-  LogitRow row(logits, mask);
-  for (const auto& [id, bias] : params_.logit_bias) row.add(id, bias);
+LogitRow Sampler::adjusted(std::span<const float> logits, std::span<const std::uint32_t> mask,
+                           std::string_view masked_by) const {
+  LogitRow row(logits, mask, masked_by);
+  for (const auto& [id, bias] : params_.logit_bias) {
+    if (bias <= SamplingParams::kBan)
+      row.bar(id, "logit_bias");
+    else
+      row.add(id, bias);
+  }
   for (const SamplerStage stage : params_.order) {
     if (stage == SamplerStage::penalties && penalties_.active()) penalties_.apply(row);
     if (stage != SamplerStage::dry || !dry_.is_active()) continue;
@@ -103,12 +109,13 @@ LogitRow Sampler::adjusted(std::span<const float> logits, std::span<const std::u
       if (id >= 0 && static_cast<std::size_t>(id) < row.size()) row.add(id, -penalty);
   }
   bar_words(row);
-  if (params_.allowed_ids) row.bar_all_but(*params_.allowed_ids);
+  if (params_.allowed_ids) row.bar_all_but(*params_.allowed_ids, "allowed_token_ids");
   return row;
 }
 
-Candidates Sampler::candidates(std::span<const float> logits, int position, std::span<const std::uint32_t> mask) const {
-  const LogitRow row = adjusted(logits, mask);
+Candidates Sampler::candidates(std::span<const float> logits, int position, std::span<const std::uint32_t> mask,
+                               std::string_view masked_by) const {
+  const LogitRow row = adjusted(logits, mask, masked_by);
   if (params_.greedy()) return row.largest(1);
   if (mirostat_.is_active()) {
     Candidates left = row.all();
@@ -122,8 +129,9 @@ Candidates Sampler::candidates(std::span<const float> logits, int position, std:
   return left;
 }
 
-int Sampler::choose(std::span<const float> logits, int position, std::span<const std::uint32_t> mask) {
-  const Candidates left = candidates(logits, position, mask);
+int Sampler::choose(std::span<const float> logits, int position, std::span<const std::uint32_t> mask,
+                    std::string_view masked_by) {
+  const Candidates left = candidates(logits, position, mask, masked_by);
   if (params_.greedy()) return left.best().id;
   const int id = draw(left, position);
   if (mirostat_.is_active()) mirostat_.chosen(left, id);

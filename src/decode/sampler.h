@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "decode/candidates.h"
@@ -30,13 +31,15 @@ class Sampler {
 
   // The token at `position` of the sequence. A pure function of (params, seed, choice, tokens seen in the
   // window, position, logits) and, with mirostat, of the logits before. Throws Error{internal} for logits that
-  // hold NaN or +infinity, or nothing above -infinity.
+  // hold NaN or +infinity, or nothing above -infinity, and Error{invalid_argument} where all tokens are barred.
   // `mask`: one bit per id, 32 a word, set where the token may be chosen (TokenFilter); empty: all may. Barred ids fall out
-  // behind bias and penalties, in front of what truncates.
-  int choose(std::span<const float> logits, int position, std::span<const std::uint32_t> mask = {});
+  // behind bias and penalties, in front of what truncates. `masked_by` names it in that error.
+  int choose(std::span<const float> logits, int position, std::span<const std::uint32_t> mask = {},
+             std::string_view masked_by = "a mask");
 
   // What is left to draw from at `position`; logits are divided by the temperature.
-  Candidates candidates(std::span<const float> logits, int position, std::span<const std::uint32_t> mask = {}) const;
+  Candidates candidates(std::span<const float> logits, int position, std::span<const std::uint32_t> mask = {},
+                        std::string_view masked_by = "a mask") const;
 
   // What mirostat has learned, for an answer that is taken up again without the logits of its past.
   double mirostat_level() const { return mirostat_.level(); }
@@ -46,7 +49,8 @@ class Sampler {
   static constexpr int kMostAtOnce = 1024;
 
  private:
-  LogitRow adjusted(std::span<const float> logits, std::span<const std::uint32_t> mask) const;
+  LogitRow adjusted(std::span<const float> logits, std::span<const std::uint32_t> mask,
+                    std::string_view masked_by) const;
   void bar_words(LogitRow& row) const;
   bool is_on(SamplerStage stage) const;
   void apply(SamplerStage stage, Candidates& candidates, int position) const;

@@ -232,6 +232,24 @@ TEST(RareSamplers, words_and_ids_that_may_not_come) {
   EXPECT_EQ(Sampler({.temperature = 0, .logit_bias = {{3, 100.f}}}, 1, 0).choose(row, 0, mask), 2)
       << "a bias brings nothing back that is barred";
   EXPECT_THROW(Sampler({.allowed_ids = std::vector<int>{0}}, 1, 0).choose(row, 0, mask), Error);
+  EXPECT_EQ(kept(Sampler({.temperature = 1e6, .logit_bias = {{3, -100.f}, {0, -99.f}}}, 1, 0)), (std::set<int>{0, 1, 2}));
+}
+
+TEST(RareSamplers, whose_fault_it_is_that_no_token_is_left) {
+  const auto code = [](const SamplingParams& params, const std::vector<float>& row) {
+    try {
+      Sampler(params, 1, 0).candidates(row, 0);
+    } catch (const Error& error) {
+      return error.code();
+    }
+    return ErrorCode::cancelled;
+  };
+  for (const double temperature : {0.0, 1.0}) {
+    const SamplingParams params{.temperature = temperature, .top_k = 2, .logit_bias = {{0, -100.f}, {1, -100.f}}};
+    EXPECT_EQ(code(params, {0, 1}), ErrorCode::invalid_argument);
+    EXPECT_EQ(code(params, {-INFINITY, -INFINITY}), ErrorCode::internal) << "the model gives none itself";
+    EXPECT_EQ(code(params, {0, -INFINITY}), ErrorCode::invalid_argument);
+  }
 }
 
 TEST(RareSamplers, one_pass_top_k_is_the_full_sort) {

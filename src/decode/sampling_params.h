@@ -12,6 +12,8 @@
 namespace godwit::decode {
 
 struct SamplingParams {
+  static constexpr float kBan = -100;  // a bias at or below it bars the token
+
   double temperature = 1.0;  // 0: greedy, ties to the lowest id
   int top_k = 0;             // 0 or -1: off
   double top_p = 1.0;

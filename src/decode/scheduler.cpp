@@ -32,6 +32,12 @@ void erase_row(Rows& rows, const Each& row) {
   std::erase_if(rows, [&](const auto& each) { return each.get() == &row; });
 }
 
+// Whether the model has all tokens that a choice names.
+bool is_of(const AnswerBuilder::Choice& choice, int vocabulary) {
+  const auto is_token = [vocabulary](int id) { return id >= 0 && id < vocabulary; };
+  return is_token(choice.id) && std::ranges::all_of(choice.top_logprobs, is_token, &TokenLogprob::id);
+}
+
 int wanted_tokens(const models::ModelBundle& bundle, const GenerationRequest& request) {
   const int left = bundle.context_length - static_cast<int>(request.prompt.size());
   return request.max_tokens < 0 ? left : std::min(left, request.max_tokens);
@@ -148,7 +154,10 @@ void Scheduler::run(const PlannedStep& step) {
     ++counters_.steps;
   }
   counters_.prompt_tokens += step.prompt_tokens;
-  planner_.saw(step, seconds_since(begin));
+  const double seconds = seconds_since(begin);
+  (step.prompt_tokens > 0 ? counters_.prefill_step_seconds : counters_.decode_step_seconds).observe(seconds);
+  counters_.batch_rows.observe(static_cast<double>(step.spans.size()));
+  planner_.saw(step, seconds);
   sharing_.hand_over(active_);
 }
 
@@ -216,7 +225,7 @@ void Scheduler::resume(ActiveRow& row, const Ticket& ticket) {
   if (!records_ || !AnswerRecords::is_recordable(ticket.job->request)) return;
   row.record = records_->key_of(ticket.job->request, ticket.choice, row.home().store.signature().to_string());
   for (AnswerBuilder::Choice& choice : records_->take(row.record)) {
-    if (choice.id < 0 || choice.id >= bundle_.vocabulary || row.answer().is_finished()) return;
+    if (!is_of(choice, bundle_.vocabulary) || row.answer().is_finished()) return;  // a damaged record
     row.push(row.take(std::move(choice)));
   }
 }

@@ -212,9 +212,64 @@ TEST(Scheduler, filters_and_limits_end_an_answer_where_they_say) {
   answer = collect(engine.submit(nothing));
   EXPECT_TRUE(answer.ids.empty());
   EXPECT_EQ(answer.finish, FinishReason::stop);
-  request.stop_token_ids = {5};  // barred by one and the only one of the other
-  Job job = engine.submit(request);
-  EXPECT_EQ(error_of(job), ErrorCode::internal);
+  EXPECT_EQ(engine.stats().failed, 0);
+}
+
+// What is said against a request, and whether it was said before anything was done.
+std::string refusal_of(Engine& engine, const GenerationRequest& request, bool& is_at_once) {
+  is_at_once = true;
+  try {
+    Job job = engine.submit(request);
+    is_at_once = false;
+    collect(job);
+  } catch (const Error& error) {
+    return error.code() == ErrorCode::invalid_argument ? error.what() : "another code";
+  }
+  return "";
+}
+
+TEST(Scheduler, bars_that_contradict_each_other_end_their_own_request_and_say_which) {
+  Engine engine = engine_over(saying(5));
+  const GenerationRequest plain = greedy({1}, 4);
+  bool is_at_once = false;
+  GenerationRequest request = plain;
+  request.sampling.allowed_ids = {5};
+  request.sampling.logit_bias = {{5, -100.0f}};
+  EXPECT_EQ(refusal_of(engine, request, is_at_once),
+            "[sampling] no token can come here: what logit_bias and allowed_token_ids bar together leaves none of the 16 "
+            "tokens");
+  EXPECT_TRUE(is_at_once);
+  request.sampling.logit_bias = {{5, -99.0f}};
+  EXPECT_EQ(refusal_of(engine, request, is_at_once), "") << "a bias that is no ban";
+  request.sampling = plain.sampling;
+  request.constraint = std::make_shared<OnlyToken>(5, /*fails=*/-1, /*ends=*/4);
+  request.stop_token_ids = {5};
+  request.min_tokens = 3;
+  EXPECT_NE(refusal_of(engine, request, is_at_once).find("the form of the answer and min_tokens"), std::string::npos);
+  EXPECT_TRUE(is_at_once);
+  request = plain;
+  request.sampling.allowed_ids = {5};
+  request.sampling.bad_words = {{5, 5}};  // the second token cannot come
+  EXPECT_NE(refusal_of(engine, request, is_at_once).find("bad_words and allowed_token_ids"), std::string::npos);
+  EXPECT_FALSE(is_at_once);
+  EXPECT_EQ(engine.stats().failed, 1);
+  EXPECT_EQ(collect(engine.submit(plain)).ids, std::vector<int>(4, 5)) << "it ended alone";
+}
+
+TEST(Scheduler, prompts_of_different_salts_are_computed_apart) {
+  Gate gate;
+  Engine engine = engine_over(gate.script(saying(3)));
+  Job running = engine.submit(greedy(of_length(1), 1));
+  gate.entered.wait();
+  std::vector<Job> jobs;
+  for (const char* salt : {"a", "a", "b", ""}) {
+    GenerationRequest request = greedy(of_length(40), 2);
+    request.cache_salt = salt;
+    jobs.push_back(engine.submit(request));
+  }
+  gate.open.count_down();
+  for (Job& job : jobs) EXPECT_EQ(collect(job).ids, (std::vector<int>{3, 3}));
+  EXPECT_EQ(std::ranges::count_if(gate.spans, [](const auto& span) { return span.first == 0 && span.second > 1; }), 3);
 }
 
 TEST(Scheduler, choices_end_one_by_one) {
@@ -312,17 +367,20 @@ TEST(Scheduler, a_storm_of_requests_and_cancels_loses_nothing) {
 
 TEST(ChunkSizer, a_joiner_takes_about_as_long_as_the_others) {
   ChunkSizer sizer;
-  EXPECT_EQ(sizer.tokens(1), ChunkSizer::kUnmeasured);
+  EXPECT_EQ(sizer.tokens(1, 0), ChunkSizer::kUnmeasured);
   sizer.saw(1, 0, 0.010);
   sizer.saw(8, 0, 0.024);
   sizer.saw(0, 256, 0.256);
-  EXPECT_EQ(sizer.tokens(1), 8);   // 7.5 ms of them would be 7 tokens: at least kLeast
-  EXPECT_EQ(sizer.tokens(8), 18);
-  EXPECT_EQ(sizer.tokens(5), 8) << "as beside the nearest smaller number that was seen";
+  EXPECT_EQ(sizer.tokens(1, 0), 7);   // 7.5 ms of them, and eight rows in all
+  EXPECT_EQ(sizer.tokens(8, 0), 16);  // 18, but for what does not fill a tile
+  EXPECT_EQ(sizer.tokens(5, 0), 7) << "as beside the nearest smaller number that was seen";
+  EXPECT_EQ(sizer.tokens(8, 16384), 32) << "a long prompt is read for enough tokens";
   for (int i = 0; i < 40; ++i) sizer.saw(8, 16, 0.024 + 16 * 0.0005);
-  EXPECT_NEAR(sizer.tokens(8), 36, 1);
+  EXPECT_EQ(sizer.tokens(8, 0), 32);  // 36
   for (int i = 0; i < 3; ++i) sizer.saw(8, 16, 0.001);  // faster than nothing beside them: says nothing
-  EXPECT_NEAR(sizer.tokens(8), 36, 1);
+  EXPECT_EQ(sizer.tokens(8, 0), 32);
+  for (int i = 0; i < 40; ++i) sizer.saw(8, 16, 0.024 + 16 * 0.1);
+  EXPECT_EQ(sizer.tokens(8, 0), ChunkSizer::kLeast);
 }
 
 }  // namespace

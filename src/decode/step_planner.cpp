@@ -33,7 +33,7 @@ PlannedStep StepPlanner::plan(const Rows& rows, const PrefixSharing& sharing) co
 void StepPlanner::add_prompts(PlannedStep& step, const Rows& rows, std::vector<ActiveRow*> joiners,
                               const PrefixSharing& sharing) const {
   std::ranges::sort(joiners, {}, [](const ActiveRow* row) { return turn_of(*row); });
-  int left = prompt_tokens_beside(step.makers);
+  int left = prompt_tokens_beside(step.makers, joiners.front()->position());
   std::size_t taken = 0;
   for (; taken < joiners.size() && left > 0 && (is_native_ || taken == 0); ++taken) {
     const int span = joiners[taken]->next_span(left, sharing.stop_of(*joiners[taken], rows));
@@ -44,10 +44,10 @@ void StepPlanner::add_prompts(PlannedStep& step, const Rows& rows, std::vector<A
   for (; taken < joiners.size(); ++taken) joiners[taken]->passed += step.prompt_tokens;
 }
 
-int StepPlanner::prompt_tokens_beside(int makers) const {
+int StepPlanner::prompt_tokens_beside(int makers, int position) const {
   if (!is_native_) return kReferenceChunk;
   if (makers == 0) return kNativeChunk;
-  return prefill_tokens_.value_or(sizer_.tokens(makers));
+  return prefill_tokens_.value_or(sizer_.tokens(makers, position));
 }
 
 void StepPlanner::saw(const PlannedStep& step, double seconds) {

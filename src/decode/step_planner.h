@@ -37,7 +37,7 @@ class StepPlanner {
   void saw(const PlannedStep& step, double seconds);
 
  private:
-  int prompt_tokens_beside(int makers) const;
+  int prompt_tokens_beside(int makers, int position) const;
   void add_prompts(PlannedStep& step, const Rows& rows, std::vector<ActiveRow*> joiners,
                    const PrefixSharing& sharing) const;
 
