@@ -13,4 +13,7 @@ inline constexpr int kMostStopTokens = 1024;
 // is to be in `into` already.
 void read_answer_fields(const JsonFields& in, const ServedModel& model, decode::GenerationRequest& into);
 
+// Reads logprobs, true or the older number of alternatives, and top_logprobs beside it. Throws RequestError.
+void read_logprobs(const JsonFields& in, decode::GenerationRequest& into);
+
 }  // namespace godwit::serve

@@ -2,18 +2,20 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 
+#include "serve/answer_fields.h"
 #include "serve/anthropic_messages.h"
+#include "serve/chat_request.h"
 #include "serve/json_fields.h"
 #include "serve/request_error.h"
 #include "serve/sampling_fields.h"
 #include "serve/structured_output.h"
+#include "serve/unserved_fields.h"
 
 namespace godwit::serve {
 namespace {
 
-constexpr std::int64_t kDefaultMaxTokens = 4096;
+constexpr int kDefaultMaxTokens = 4096;
 constexpr std::int64_t kLeastBudget = 1024;
 constexpr std::array<std::string_view, 5> kEfforts = {"low", "medium", "high", "xhigh", "max"};
 
@@ -78,10 +80,9 @@ ReasoningWish read_thinking(const JsonFields& in) {
   const std::string type = need_string(thinking, "type");
   if (type == "disabled") return {.is_on = false};
   if (type == "enabled") {
-    const auto budget = thinking.integer("budget_tokens", kLeastBudget);
+    const auto budget = thinking.count("budget_tokens", kLeastBudget);
     if (!budget) bad_field(thinking.path_of("budget_tokens"), "is required");
-    constexpr std::int64_t kMost = std::numeric_limits<int>::max();
-    return {.is_on = true, .budget = static_cast<int>(std::min(*budget, kMost))};
+    return {.is_on = true, .budget = *budget};
   }
   if (type != "adaptive" && type != "between_tools")
     bad_field(thinking.path_of("type"), "must be one of enabled, disabled, adaptive, between_tools, got {}", shown(Json(type)));
@@ -91,7 +92,6 @@ ReasoningWish read_thinking(const JsonFields& in) {
 // `output_config` {effort, format}, and the older `output_format`.
 void read_output(const JsonFields& in, ChatTurn& turn) {
   turn.output = read_structured_output(in, OutputFields::anthropic);
-  turn.output_param = in.find("output_format") ? "output_format" : "output_config.format";
   const Json* given = in.object("output_config");
   if (!given) return;
   const JsonFields config(*given, in.path_of("output_config"));
@@ -102,26 +102,11 @@ void read_output(const JsonFields& in, ChatTurn& turn) {
   turn.reasoning.effort = *effort;
 }
 
-std::vector<std::string> read_stop_sequences(const JsonFields& in) {
-  std::vector<std::string> stops;
-  const Json* given = in.array("stop_sequences");
-  if (!given) return stops;
-  const std::string param = in.path_of("stop_sequences");
-  for (const Json& stop : *given) {
-    if (!stop.is_string()) bad_field(param, "must be an array of strings, got {}", shown(stop));
-    if (!stop.get_ref<const std::string&>().empty()) stops.push_back(stop);
-  }
-  if (stops.size() > kMaxStopStrings)
-    bad_field(param, "may hold at most {} strings, got {}", kMaxStopStrings, stops.size());
-  return stops;
-}
-
 void read_limits(const JsonFields& in, AnthropicRequest& into) {
-  constexpr std::int64_t kMost = std::numeric_limits<int>::max();
-  const std::int64_t limit = in.integer("max_tokens", 0).value_or(kDefaultMaxTokens);
+  const int limit = in.count("max_tokens", 0).value_or(kDefaultMaxTokens);
   into.only_fills_cache = limit == 0;
   // The prompt goes to the cache with its first answer token.
-  into.turn.common.max_tokens = static_cast<int>(std::clamp<std::int64_t>(limit, 1, kMost));
+  into.turn.common.max_tokens = std::max(limit, 1);
 }
 
 // A last message of the assistant is the beginning of the answer.
@@ -140,11 +125,14 @@ AnthropicRequest parse_anthropic_request(const Json& body, const ServedModel& mo
   const JsonFields in(body);
   static_cast<void>(in.number("temperature", 0, 1));  // the others' bounds are those of every API
   const CommonFields common = read_common_fields(in, model);
-  AnthropicRequest out{.stream = common.stream};
+  AnthropicRequest out;
+  out.stream = read_stream(in).stream;
   out.turn.common.sampling = common.sampling;
-  out.turn.common.stop = read_stop_sequences(in);
+  static_cast<void>(in.array("stop_sequences"));  // a string alone is refused
+  out.turn.common.stop = read_stop(in, "stop_sequences");
   out.turn.common.ignore_eos = common.ignore_eos;
   read_limits(in, out);
+  read_answer_fields(in, model, out.turn.common);
 
   AnthropicConversation conversation = read_anthropic_conversation(in);
   out.turn.messages = std::move(conversation.messages);
@@ -154,6 +142,9 @@ AnthropicRequest parse_anthropic_request(const Json& body, const ServedModel& mo
   read_tool_choice(in, out.turn);
   out.turn.reasoning = read_thinking(in);
   read_output(in, out.turn);
+  out.turn.template_variables = read_template_variables(in);
+  in.ignore("context_management");
+  refuse_unheeded_fields(in);
   return out;
 }
 

@@ -98,7 +98,7 @@ TEST_F(AnthropicRequestTest, ThinkingEffortAndFormat) {
   EXPECT_EQ(asked.turn.reasoning.budget, 2048);
   EXPECT_EQ(asked.turn.reasoning.effort, "high");
   ASSERT_TRUE(asked.turn.output);
-  EXPECT_EQ(asked.turn.output->text, R"({"type":"object"})");
+  EXPECT_EQ(asked.turn.output->spec.text, R"({"type":"object"})");
   EXPECT_EQ(parse(user + R"(,"thinking":{"type":"adaptive"}})").turn.reasoning.is_on, true);
 }
 

@@ -87,7 +87,7 @@ struct ApisFuzz : ServeFixture {
 
   OneEmbedder embedder;
   SingleModel own_models{model, generator, &embedder};
-  Context own{.models = own_models, .access = {}, .now_unix = [] { return 1234; }, .log = {}};
+  Context own{server, own_models, {}, {}};
   int asked = 0;
 };
 

@@ -20,18 +20,41 @@ bool has_strict(const std::vector<text::ToolSpec>& tools) {
   return std::ranges::any_of(tools, [](const text::ToolSpec& tool) { return tool.is_strict; });
 }
 
-// The content's form, or that of the calls.
+OutputWish calls_wish(const ChatTurn& turn, const std::vector<text::ToolSpec>& tools, text::CallWish wish,
+                      const ServedModel& model, const text::JsonInstead& instead = {}) {
+  try {
+    return {{.kind = text::GrammarKind::lark,
+             .text = text::call_grammar(model.turn_format, tools, wish, turn.tool_choice.is_parallel, instead)},
+            "tools"};
+  } catch (const Error& e) {
+    if (e.code() != ErrorCode::invalid_argument) throw;
+    throw RequestError(ErrorCode::invalid_argument, fmt::format("'tools' cannot be followed: {}", e.what()),
+                       {.param = "tools", .code = "invalid_value"});
+  }
+}
+
+// Calls, or content of the form that was asked for. Only JSON can stand in the grammar of calls.
+std::shared_ptr<const text::CompiledGrammar> calls_or_output(const ChatTurn& turn,
+                                                             const std::vector<text::ToolSpec>& tools,
+                                                             const ServedModel& model) {
+  const auto& [spec, param] = *turn.output;
+  const bool is_json = spec.kind == text::GrammarKind::json_object || spec.kind == text::GrammarKind::json_schema;
+  if (!is_json || !text::may_have_json_instead(model.turn_format))
+    unserved_field(param, "this form of the output beside tools that may be called");
+  static_cast<void>(compile_output(model, *turn.output));  // what is wrong with it is not the tools' fault
+  const Json schema = spec.kind == text::GrammarKind::json_object ? Json{{"type", "object"}} : parse_json(spec.text, param);
+  return compile_output(model, calls_wish(turn, tools, text::CallWish::forced, model, schema));
+}
+
+// The content's form, or that of the calls, or both.
 std::shared_ptr<const text::CompiledGrammar> grammar_of(const ChatTurn& turn,
                                                         const std::vector<text::ToolSpec>& tools,
                                                         const ServedModel& model) {
   const bool is_forced = turn.tool_choice.kind == ToolChoice::Kind::required;
-  if (turn.output && !tools.empty() && !is_forced)
-    unserved_field(turn.output_param, "a form of the output beside tools");
-  if (turn.output && !is_forced) return compile_output(model, *turn.output, turn.output_param);
-  if (tools.empty() || (!is_forced && !has_strict(tools))) return nullptr;
-  const text::CallWish wish = is_forced ? text::CallWish::forced : text::CallWish::free;
-  const std::string lark = text::call_grammar(model.turn_format, tools, wish, turn.tool_choice.is_parallel);
-  return compile_output(model, {.kind = text::GrammarKind::lark, .text = lark}, "tools");
+  if (is_forced && !tools.empty()) return compile_output(model, calls_wish(turn, tools, text::CallWish::forced, model));
+  if (turn.output) return tools.empty() ? compile_output(model, *turn.output) : calls_or_output(turn, tools, model);
+  if (tools.empty() || !has_strict(tools)) return nullptr;
+  return compile_output(model, calls_wish(turn, tools, text::CallWish::free, model));
 }
 
 // Free text up to the end of the reasoning, where the answer may have some.

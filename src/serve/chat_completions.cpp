@@ -106,7 +106,7 @@ Response chat_completions(const Request& request, Context& context) {
   auto loaded = context.models.open(model_name(body), request.check_alive);
   ChatRequest chat = parse_chat_request(body, loaded->model);
   note_left_out(chat.left_out, request, context);
-  const AnswerHead head{random_id("chatcmpl-"), context.now_unix(), loaded->model.id,
+  const AnswerHead head{random_id("chatcmpl-"), context.server.now_unix(), loaded->model.id,
                         loaded->model.fingerprint};
   auto answer = std::make_shared<ChatAnswer>(std::move(loaded), chat.turn);
   Response response;

@@ -14,14 +14,14 @@ constexpr std::array<std::string_view, 3> kTextParts = {"text", "input_text", "o
 constexpr std::array<std::string_view, 7> kMediaParts = {
     "image_url", "input_audio", "file", "input_image", "input_file", "video_url", "audio_url"};
 
-std::string read_role(const JsonFields& message, std::string_view template_source) {
+std::string read_role(const JsonFields& message) {
   const auto role = message.string("role");
   const std::string param = message.path_of("role");
   if (!role) bad_field(param, "is required");
   if (std::ranges::find(kRoles, *role) == kRoles.end())
     bad_field(param, "must be one of system, developer, user, assistant, tool, function, got {}",
               shown(Json(*role)));
-  return template_role(*role, template_source);
+  return *role;
 }
 
 std::string text_of_part(const Json& part, const std::string& param) {
@@ -65,10 +65,8 @@ Json read_tool_calls(const Json& calls, const std::string& param) {
 
 class MessageReader {
  public:
-  explicit MessageReader(std::string_view template_source) : template_source_(template_source) {}
-
   Json read(const JsonFields& in) {
-    const std::string role = read_role(in, template_source_);
+    const std::string role = read_role(in);
     Json message{{"role", role}};
     // An explicit null is tolerated everywhere: SDKs send it for "nothing to say".
     const bool is_present = in.has("content");
@@ -96,17 +94,11 @@ class MessageReader {
     message["tool_call_id"] = id_;
   }
 
-  std::string_view template_source_;
   std::string id_;  // of the newest call by the older name
   int count_ = 0;
 };
 
 }  // namespace
-
-std::string template_role(const std::string& role, std::string_view template_source) {
-  const bool knows_developer = template_source.find("developer") != std::string_view::npos;
-  return role == "developer" && !knows_developer ? "system" : role;
-}
 
 std::string content_text(const Json& content, const std::string& param) {
   if (content.is_string()) return content.get<std::string>();
@@ -144,11 +136,11 @@ JsonFields need_function(const JsonFields& call) {
   return function;
 }
 
-Json read_messages(const JsonFields& in, std::string_view template_source) {
+Json read_messages(const JsonFields& in) {
   const Json& messages = need_messages(in);
   const std::string param = in.path_of("messages");
   Json out = Json::array();
-  MessageReader reader(template_source);
+  MessageReader reader;
   for (std::size_t i = 0; i < messages.size(); ++i)
     out.push_back(reader.read(JsonFields(messages[i], fmt::format("{}[{}]", param, i))));
   return out;

@@ -1,8 +1,5 @@
 #include "serve/chat_request.h"
 
-#include <algorithm>
-#include <limits>
-
 #include "serve/answer_fields.h"
 #include "serve/chat_messages.h"
 #include "serve/json_fields.h"
@@ -18,27 +15,11 @@ namespace {
 
 constexpr std::size_t kMostVariables = 1024;  // each joins the others by a search through them
 
-void read_logprobs(const JsonFields& in, decode::GenerationRequest& request) {
-  const Json* wanted = in.find("logprobs");
-  if (wanted && wanted->is_number()) {  // the legacy form: how many alternatives
-    request.logprobs = true;
-    request.top_logprobs = static_cast<int>(*in.integer("logprobs", 0, kMaxTopLogprobs));
-  } else {
-    request.logprobs = in.boolean("logprobs").value_or(false);
-  }
-  const auto top = in.integer("top_logprobs", 0, kMaxTopLogprobs);
-  if (top.value_or(0) > 0 && !request.logprobs)
-    bad_field(in.path_of("top_logprobs"), "needs \"logprobs\": true, got {}", *top);
-  if (top) request.top_logprobs = static_cast<int>(*top);
-}
-
 int read_max_tokens(const JsonFields& in) {
-  constexpr int kMost = std::numeric_limits<int>::max();
   // Both are checked; the newer name wins.
-  const auto older = in.integer("max_tokens", 1);
-  const auto newer = in.integer("max_completion_tokens", 1);
-  const auto limit = newer ? newer : older;
-  return limit ? static_cast<int>(std::min<std::int64_t>(*limit, kMost)) : -1;
+  const auto older = in.count("max_tokens", 1);
+  const auto newer = in.count("max_completion_tokens", 1);
+  return newer.value_or(older.value_or(-1));
 }
 
 // The last message of an assistant is the beginning of the answer, unless the request says otherwise.
@@ -83,20 +64,20 @@ Json read_template_variables(const JsonFields& in) {
 ChatRequest parse_chat_request(const Json& body, const ServedModel& model) {
   const JsonFields in(body);
   const CommonFields common = read_common_fields(in, model);
-  refuse_unserved_fields(in, unserved_in_chat());
 
-  ChatRequest chat{.stream = common.stream, .include_usage = common.include_usage};
+  const StreamFields wire = read_stream(in);
+  ChatRequest chat{.stream = wire.stream, .include_usage = wire.include_usage};
   ChatTurn& turn = chat.turn;
-  turn.choices = common.choices;
+  turn.choices = read_choices(in);
   turn.common.sampling = common.sampling;
-  turn.common.stop = common.stop;
+  turn.common.stop = read_stop(in);
   turn.common.ignore_eos = common.ignore_eos;
   turn.common.max_tokens = read_max_tokens(in);
   read_answer_fields(in, model, turn.common);
   read_logprobs(in, turn.common);
   turn.output = read_structured_output(in, OutputFields::openai);
 
-  turn.messages = read_messages(in, model.need_chat_template().source());
+  turn.messages = read_messages(in);
   read_continuation(in, turn);
   read_tools(in, chat);
   turn.reasoning = read_reasoning(in);
@@ -105,6 +86,7 @@ ChatRequest parse_chat_request(const Json& body, const ServedModel& model) {
     turn.documents = *documents;
   chat.shape.shows_reasoning = in.boolean("include_reasoning").value_or(true);
   chat.shape.returns_token_ids = in.boolean("return_token_ids").value_or(false);
+  refuse_unheeded_fields(in);
   return chat;
 }
 

@@ -73,6 +73,8 @@ TEST_F(ChatRequestTest, FieldsOutOfTypeOrRangeAreRefusedByName) {
       {"max_tokens", "-1"},
       {"max_tokens", "0"},
       {"max_tokens", "1.5"},
+      {"max_tokens", "-1e30"},
+      {"priority", "0.5"},
       {"max_completion_tokens", "0"},
       {"temperature", "-1"},
       {"temperature", "\"NaN\""},
@@ -123,6 +125,11 @@ TEST_F(ChatRequestTest, LooseSpellingsThatMeanSomethingAreTaken) {
   EXPECT_EQ(parse(",\"max_tokens\":99,\"max_completion_tokens\":5").turn.common.max_tokens, 5);
   EXPECT_EQ(parse(",\"max_tokens\":4611686018427387904").turn.common.max_tokens,
             std::numeric_limits<int>::max());
+  EXPECT_EQ(parse(",\"max_tokens\":1e30").turn.common.max_tokens, std::numeric_limits<int>::max());
+  EXPECT_EQ(parse(",\"max_tokens\":18446744073709551615").turn.common.max_tokens, std::numeric_limits<int>::max());
+  EXPECT_EQ(parse(",\"priority\":-9e20").turn.common.priority, std::numeric_limits<int>::min());
+  EXPECT_EQ(parse(",\"priority\":2147483648").turn.common.priority, std::numeric_limits<int>::max());
+  EXPECT_EQ(parse(",\"top_k\":1e12").turn.common.sampling.top_k, std::numeric_limits<int>::max());
   EXPECT_EQ(parse(",\"temperature\":2.5").turn.common.sampling.temperature, 2.5);
   EXPECT_TRUE(parse(",\"stop\":\"\"").turn.common.stop.empty());
   EXPECT_TRUE(parse(",\"stop\":[]").turn.common.stop.empty());
@@ -133,7 +140,7 @@ TEST_F(ChatRequestTest, LooseSpellingsThatMeanSomethingAreTaken) {
   EXPECT_EQ(parse(",\"repeat_penalty\":1.5").turn.common.sampling.repetition_penalty, 1.5);
   const auto bias = parse(R"(,"logit_bias":{"5":-100,"6":false})").turn.common.sampling.logit_bias;
   EXPECT_EQ(bias.at(5), -100);
-  EXPECT_LT(bias.at(6), -1e6);
+  EXPECT_EQ(bias.at(6), decode::SamplingParams::kBan);
   EXPECT_EQ(parse(R"(,"logit_bias":[[7,2.5]])").turn.common.sampling.logit_bias.at(7), 2.5f);
 }
 
@@ -164,7 +171,7 @@ TEST_F(ChatRequestTest, FieldsThatWouldChangeTheAnswerAreRefusedUnlessTheyAskFor
       {"modalities", R"(["text","audio"])"},
       {"audio", R"({"voice":"alloy"})"},
       {"adapter", "\"a\""},
-      {"cache_salt", "\"a\""},
+      {"lora", "\"a\""},
       {"skip_special_tokens", "false"}};
   for (const auto& [field, value] : refused)
     EXPECT_EQ(refusal(fmt::format(",\"{}\":{}", field, value)), field + ": unsupported_parameter") << value;

@@ -258,7 +258,9 @@ TEST_F(ChatToolsTest, RefusalsNameTheField) {
       {{{"continue_final_message", true}}, "400 continue_final_message invalid_value"},
       {{{"stop_token_ids", {258}}}, "400 stop_token_ids invalid_value"},
       {{{"min_tokens", 3}, {"max_tokens", 2}}, "400 min_tokens invalid_value"},
-      {{{"cache_salt", "x"}}, "400 cache_salt unsupported_parameter"},
+      {{{"cache_salt", ""}}, "400 cache_salt invalid_value"},
+      {{{"cache_salt", 5}}, "400 cache_salt invalid_value"},
+      {{{"cache_salt", std::string(1025, 'x')}}, "400 cache_salt invalid_value"},
       {{{"skip_special_tokens", false}}, "400 skip_special_tokens unsupported_parameter"},
       {{{"best_of", 2}}, "400 best_of unsupported_parameter"},
   };
@@ -266,11 +268,46 @@ TEST_F(ChatToolsTest, RefusalsNameTheField) {
   EXPECT_TRUE(generator.requests.empty());
 }
 
+TEST_F(ChatToolsTest, AStrictToolThatCannotBeHeldToItsSchemaIsRefusedByName) {
+  Json tools = kTools;
+  tools[0]["function"]["parameters"]["properties"]["x"] = {{"not", {{"const", "a"}}}};
+  play({"ok", "ok"});
+  const Json loose = body({{"tools", tools}, {"tool_choice", "required"}});
+  EXPECT_NE(post(kPath, loose).headers.find("warning").value_or("").find("#/properties/x/not"), std::string::npos);
+  tools[0]["function"]["strict"] = true;
+  for (const auto* choice : {"auto", "required"}) {
+    const Response refused = post(kPath, body({{"tools", tools}, {"tool_choice", choice}}));
+    EXPECT_EQ(refusal_of(refused), "400 tools invalid_value");
+    EXPECT_NE(refused.body.find("'f' is strict"), std::string::npos) << refused.body;
+    EXPECT_NE(refused.body.find("#/properties/x/not"), std::string::npos) << refused.body;
+  }
+  EXPECT_EQ(post(kPath, body({{"tools", tools}, {"tool_choice", "none"}})).status, 200) << "nothing is called";
+}
+
+TEST_F(ChatToolsTest, AFormOfTheContentMayStandBesideToolsThatMayBeCalled) {
+  const Json schema = Json::parse(R"({"type":"object","properties":{"b":{"type":"boolean"}},"required":["b"]})");
+  const Json format{{"type", "json_schema"}, {"json_schema", {{"name", "n"}, {"schema", schema}, {"strict", true}}}};
+  const Json more{{"tools", kTools}, {"response_format", format}, {"reasoning_effort", "none"}};
+  EXPECT_EQ(message(R"({"b": true})", more)["message"]["content"], R"({"b": true})");
+  EXPECT_EQ(message(call_text("g", "{}"), more)["message"]["tool_calls"][0]["function"]["name"], "g");
+  const auto filter = generator.requests[0].constraint->start();
+  const auto mask = filter->mask();
+  for (int id = 0; id < 256; ++id)
+    EXPECT_EQ(mask[static_cast<std::size_t>(id) / 32] >> (id % 32) & 1, id == '{' || id == '<') << id;
+  const auto refusal = [&](Json fields) {
+    fields["tools"] = kTools;
+    return refusal_of(post(kPath, body(std::move(fields))));
+  };
+  EXPECT_EQ(refusal({{"guided_regex", "a+"}}), "400 guided_regex unsupported_parameter");
+  EXPECT_EQ(refusal({{"guided_json", {{"not", Json::object()}}}}), "400 guided_json invalid_value");
+}
+
 TEST_F(ChatToolsTest, FieldsReachTheEngine) {
   message("ok", {{"stop_token_ids", {5}},
                  {"min_tokens", 2},
                  {"include_stop_str_in_output", true},
                  {"priority", -3},
+                 {"cache_salt", "tenant"},
                  {"stop", "z"},
                  {"ignore_eos", true}});
   const decode::GenerationRequest& made = generator.requests[0];
@@ -278,6 +315,7 @@ TEST_F(ChatToolsTest, FieldsReachTheEngine) {
   EXPECT_EQ(made.min_tokens, 2);
   EXPECT_TRUE(made.include_stop_text);
   EXPECT_EQ(made.priority, -3);
+  EXPECT_EQ(made.cache_salt, "tenant");
   EXPECT_TRUE(made.ignore_eos);
   EXPECT_EQ(made.stops_begin_after, "</think>");
   EXPECT_EQ(made.stops_wait_if, "<think>") << "an answer that does not think ends at once";

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "serve/generation_plan.h"
+#include "serve/output_wish.h"
 #include "serve/served_model.h"
-#include "text/grammar_spec.h"
 #include "text/turn/turn_format.h"
 
 namespace godwit::serve {
@@ -30,8 +30,7 @@ struct ChatTurn {
   std::vector<text::ToolSpec> tools = {};
   ToolChoice tool_choice = {};
   ReasoningWish reasoning = {};
-  std::optional<text::GrammarSpec> output = {};  // what the content must be
-  std::string output_param = "response_format";  // the field that said so
+  std::optional<OutputWish> output = {};  // what the content must be
   Json template_variables = Json::object();
   Json documents = nullptr;  // of templates that know them; null: none
   bool adds_generation_prompt = true;

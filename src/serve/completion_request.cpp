@@ -1,7 +1,6 @@
 #include "serve/completion_request.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "serve/answer_fields.h"
 #include "serve/fill_in_middle.h"
@@ -94,26 +93,18 @@ class PromptReader {
   std::optional<FillInMiddle> fill_;
 };
 
-int read_best_of(const JsonFields& in, const CommonFields& common) {
+int read_best_of(const JsonFields& in, int choices, bool is_stream) {
   const auto best_of = in.integer("best_of", 1, kMaxChoices);
-  if (!best_of) return common.choices;
-  if (*best_of < common.choices)
-    bad_field("best_of", "must be at least n = {}, got {}", common.choices, *best_of);
-  if (*best_of > common.choices && common.stream)
+  if (!best_of) return choices;
+  if (*best_of < choices) bad_field("best_of", "must be at least n = {}, got {}", choices, *best_of);
+  if (*best_of > choices && is_stream)
     bad_field("best_of", "cannot be above n in a stream: answers are ranked when all are there");
   return static_cast<int>(*best_of);
 }
 
 void read_limits(const JsonFields& in, decode::GenerationRequest& request) {
-  const auto limit = in.integer("max_tokens", 0).value_or(kDefaultMaxTokens);
-  request.max_tokens = static_cast<int>(std::min<std::int64_t>(limit, std::numeric_limits<int>::max()));
-  const Json* wanted = in.find("logprobs");
-  if (wanted && wanted->is_boolean()) {  // the chat form, sent by clients that share code between both routes
-    request.logprobs = wanted->get<bool>();
-  } else if (const auto top = in.integer("logprobs", 0, kMaxTopLogprobs)) {
-    request.logprobs = true;
-    request.top_logprobs = static_cast<int>(*top);
-  }
+  request.max_tokens = in.count("max_tokens", 0).value_or(kDefaultMaxTokens);
+  read_logprobs(in, request);  // its own form, and the chat's, sent by clients that share code between both routes
 }
 
 }  // namespace
@@ -121,17 +112,17 @@ void read_limits(const JsonFields& in, decode::GenerationRequest& request) {
 CompletionRequest parse_completion_request(const Json& body, const ServedModel& model) {
   const JsonFields in(body);
   const CommonFields common = read_common_fields(in, model);
-  refuse_unserved_fields(in, unserved_in_completions());
 
+  const StreamFields wire = read_stream(in);
   CompletionRequest completion;
-  completion.plan.choices = read_best_of(in, common);
-  completion.choices = common.choices;
+  completion.choices = read_choices(in);
+  completion.plan.choices = read_best_of(in, completion.choices, wire.stream);
   completion.echo = in.boolean("echo").value_or(false);
-  completion.stream = common.stream;
-  completion.include_usage = common.include_usage;
+  completion.stream = wire.stream;
+  completion.include_usage = wire.include_usage;
   decode::GenerationRequest& request = completion.plan.common;
   request.sampling = common.sampling;
-  request.stop = common.stop;
+  request.stop = read_stop(in);
   request.ignore_eos = common.ignore_eos;
   read_limits(in, request);
   read_answer_fields(in, model, request);
@@ -139,7 +130,7 @@ CompletionRequest parse_completion_request(const Json& body, const ServedModel& 
   completion.returns_token_ids = in.boolean("return_token_ids").value_or(false);
   request.logprobs |= completion.plan.choices > completion.choices;
   if (const auto output = read_structured_output(in, OutputFields::openai)) {
-    completion.grammar = compile_output(model, *output, "response_format");
+    completion.grammar = compile_output(model, *output);
     request.constraint = constraint_of(model, completion.grammar);
   }
 
@@ -148,6 +139,7 @@ CompletionRequest parse_completion_request(const Json& body, const ServedModel& 
   const std::string suffix = in.string("suffix").value_or("");
   if (completion.echo && !suffix.empty()) bad_field("echo", "cannot be combined with 'suffix'");
   PromptReader(model, in.boolean("add_special_tokens").value_or(true), suffix).read(*prompt, completion);
+  refuse_unheeded_fields(in);
   for (const auto& ids : completion.plan.prompts)
     check_context(model, "prompt", ids.size(), request.max_tokens);
   return completion;

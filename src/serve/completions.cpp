@@ -197,7 +197,7 @@ Response completions(const Request& request, Context& context) {
   CompletionRequest parsed = parse_completion_request(body, loaded->model);
   const bool is_stream = parsed.stream;
   const auto grammar = parsed.grammar;
-  auto completion = std::make_shared<Completion>(std::move(parsed), std::move(loaded), context.now_unix());
+  auto completion = std::make_shared<Completion>(std::move(parsed), std::move(loaded), context.server.now_unix());
   Response response = is_stream ? Response::event_stream([completion, &request](EventSink& sink) {
     stream(*completion, request, sink);
   })

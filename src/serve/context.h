@@ -1,12 +1,11 @@
-// What endpoints work with. The server keeps one; each request gets a copy, with a directory of models that notes what
-// the request does.
+// What endpoints work with: what the server keeps for all requests, and what one request sees of it.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string_view>
+#include <utility>
 
 #include "base/log.h"
 #include "serve/access.h"
@@ -17,37 +16,6 @@
 
 namespace godwit::serve {
 
-// One flag, however often it is copied.
-class SharedFlag {
- public:
-  SharedFlag(bool value = false) : value_(std::make_shared<std::atomic<bool>>(value)) {}
-  SharedFlag(const SharedFlag&) = default;
-  SharedFlag& operator=(const SharedFlag&) = default;
-  SharedFlag& operator=(bool value) {
-    *value_ = value;
-    return *this;
-  }
-  operator bool() const { return *value_; }
-
- private:
-  std::shared_ptr<std::atomic<bool>> value_;
-};
-
-// A directory by reference, as a value.
-class Models {
- public:
-  Models(ModelDirectory& directory) : directory_(&directory) {}
-  std::shared_ptr<const LoadedModel> open(std::string_view name, const std::function<void()>& waiting) {
-    return directory_->open(name, waiting);
-  }
-  std::vector<ModelEntry> list() const { return directory_->list(); }
-  bool unload(std::string_view name) { return directory_->unload(name); }
-  ModelDirectory& directory() const { return *directory_; }
-
- private:
-  ModelDirectory* directory_;
-};
-
 // What the program around the server does for it.
 struct Hooks {
   std::function<void(LogLevel, std::string_view id, std::string_view message)> request_line = {};
@@ -56,17 +24,34 @@ struct Hooks {
   std::function<void()> drain = {};                                                   // begins the end of the server
 };
 
-struct Context {
-  Models models;
-  AccessRules access;
+// Lives as long as the server; requests share it, so that nothing of it has to be handed from one to the next.
+struct ServerState {
+  ServerState(BuildInfo build, Hooks hooks_in, double request_seconds_in, std::function<std::int64_t()> now_unix_in)
+      : hooks(std::move(hooks_in)),
+        request_seconds(request_seconds_in),
+        now_unix(std::move(now_unix_in)),
+        metrics(std::move(build)) {}
+  ServerState(const ServerState&) = delete;
+  ServerState& operator=(const ServerState&) = delete;
+
+  Hooks hooks;
+  double request_seconds;  // a request that takes longer is given up
   std::function<std::int64_t()> now_unix;
-  Log log;
-  SharedFlag draining = false;  // set once: no new generations
-  SharedFlag loading = false;   // models that the server starts with are not there yet
-  double request_seconds = 3600;  // a request that takes longer is given up
-  std::shared_ptr<ServerMetrics> metrics = std::make_shared<ServerMetrics>();
-  Hooks hooks = {};
-  std::shared_ptr<ResponseStore> responses = std::make_shared<ResponseStore>();  // of /v1/responses
+  ServerMetrics metrics;
+  ResponseStore responses;               // of /v1/responses
+  std::atomic<bool> draining = false;    // set once: no new generations
+  std::atomic<bool> loading = false;     // models that the server starts with are not there yet
+};
+
+// Of one request. There is one way to make it, and it takes everything.
+struct Context {
+  Context(ServerState& server_in, ModelDirectory& models_in, AccessRules access_in, Log log_in)
+      : server(server_in), models(models_in), access(std::move(access_in)), log(std::move(log_in)) {}
+
+  ServerState& server;
+  ModelDirectory& models;  // notes what the request does
+  AccessRules access;      // as they were when it came
+  Log log;                 // says in each line which request it is
 };
 
 }  // namespace godwit::serve

@@ -39,6 +39,7 @@ std::string_view openai_type(int status) {
   if (status == 401) return "authentication_error";
   if (status == 403) return "permission_error";
   if (status == 429) return "rate_limit_error";
+  if (status == 501) return "not_supported_error";  // llama.cpp's, whose routes they are
   return status >= 500 ? "server_error" : "invalid_request_error";
 }
 
@@ -56,6 +57,8 @@ std::string_view anthropic_type(int status) {
       return "rate_limit_error";
     case 503:
       return "overloaded_error";
+    case 501:
+      return "invalid_request_error";
     case 504:
       return "timeout_error";
     default:
@@ -89,8 +92,8 @@ Failure failure_of(const std::exception& error) {
     return failure;
   }
   if (const auto* own = dynamic_cast<const Error*>(&error))
-    return {status_of(own->code()), own->what(), {.code = default_code(own->code())}};
-  return {500, error.what(), {}};
+    return {status_of(own->code()), plain_message(own->what()), {.code = default_code(own->code())}};
+  return {500, plain_message(error.what()), {}};
 }
 
 Json error_json(const Failure& failure, Dialect dialect, std::string_view request_id) {
@@ -113,7 +116,7 @@ Response error_response(const Failure& failure, Dialect dialect, std::string_vie
   if (failure.status == 405) response.headers.add("Allow", failure.fields.allow);
   if (failure.status == 429 || failure.status == 503) response.headers.add("Retry-After", "1");
   // Clients repeat every 5xx; one that would fail again the same way says so.
-  if (failure.status == 500) response.headers.add("x-should-retry", "false");
+  if (failure.status == 500 || failure.status == 501) response.headers.add("x-should-retry", "false");
   response.close = failure.status == 503;
   return response;
 }

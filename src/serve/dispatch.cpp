@@ -53,8 +53,8 @@ const Route& find_route(Request& request) {
 }
 
 // Every line about a request says which.
-Log log_of(const std::string& id, const Context& context) {
-  return Log([id, log = context.log, line = context.hooks.request_line](LogLevel level, std::string_view message) {
+Log log_of(const std::string& id, const Context& shared) {
+  return Log([id, log = shared.log, line = shared.server.hooks.request_line](LogLevel level, std::string_view message) {
     if (line) return line(level, id, message);
     if (level == LogLevel::error) return log.error("{}: {}", id, message);
     if (level == LogLevel::warning) return log.warning("{}: {}", id, message);
@@ -64,12 +64,10 @@ Log log_of(const std::string& id, const Context& context) {
 
 // What lives as long as the answer to one request.
 struct Scope {
-  explicit Scope(const Context& shared)
-      : models(shared.models.directory(), record, *shared.metrics,
-               [flag = shared.draining] { return static_cast<bool>(flag); }),
-        context(shared) {
-    context.models = models;
-  }
+  Scope(const Context& shared, const std::string& id)
+      : models(shared.models, record, shared.server.metrics,
+               [&flag = shared.server.draining] { return flag.load(); }),
+        context(shared.server, models, shared.access, log_of(id, shared)) {}
 
   RequestRecord record;
   ObservedModels models;
@@ -77,7 +75,7 @@ struct Scope {
 };
 
 void check_admission(const Route& route, const Context& context) {
-  if (route.is_generation && context.draining)
+  if (route.is_generation && context.server.draining)
     throw RequestError(ErrorCode::overloaded, "the server is shutting down", {.code = "draining", .status = 503});
 }
 
@@ -105,8 +103,8 @@ Response answer(Request& request, Scope& scope) {
 
 // Endpoints look after their client whenever they wait, and after the time the request has taken.
 void limit_time(Request& request, const Context& context) {
-  const auto end = RequestRecord::Clock::now() + std::chrono::duration<double>(context.request_seconds);
-  request.check_alive = [check = std::move(request.check_alive), end, limit = context.request_seconds] {
+  const auto end = RequestRecord::Clock::now() + std::chrono::duration<double>(context.server.request_seconds);
+  request.check_alive = [check = std::move(request.check_alive), end, limit = context.server.request_seconds] {
     check();
     if (RequestRecord::Clock::now() > end)
       throw RequestError(ErrorCode::overloaded, fmt::format("the request took longer than {} seconds", limit),
@@ -149,9 +147,9 @@ Response failed(const std::exception& error, const Request& request, Scope& scop
 void close_record(Scope& scope, const Request& request, int status) {
   RequestRecord& record = scope.record;
   record.status = status;
-  scope.context.metrics->count(record);
-  if (scope.context.hooks.access_line) scope.context.hooks.access_line(record);
-  if (record.keeps_text && record.submitted > 0) scope.context.hooks.prompt_line(record, request.body);
+  scope.context.server.metrics.count(record);
+  if (scope.context.server.hooks.access_line) scope.context.server.hooks.access_line(record);
+  if (record.keeps_text && record.submitted > 0) scope.context.server.hooks.prompt_line(record, request.body);
 }
 
 void take_id(Request& request) {
@@ -168,15 +166,14 @@ void take_id(Request& request) {
 Response dispatch(Request& request, const Context& shared) {
   take_id(request);
   request.path = normal_path(request.target);
-  const auto scope = std::make_shared<Scope>(shared);
-  scope->context.log = log_of(request.id, shared);
+  const auto scope = std::make_shared<Scope>(shared, request.id);
   RequestRecord& record = scope->record;
   record = {.id = request.id,
             .method = request.method,
             .path = std::string(std::string_view(request.target).substr(0, request.target.find('?'))),
             .client = request.client.address,
             .arrived = RequestRecord::Clock::now(),
-            .keeps_text = static_cast<bool>(shared.hooks.prompt_line)};
+            .keeps_text = static_cast<bool>(shared.server.hooks.prompt_line)};
   limit_time(request, shared);
   Response response;
   try {

@@ -331,7 +331,7 @@ TEST_F(DispatchTest, EveryRouteThatIsNotPublicNeedsTheKey) {
 
 TEST_F(DispatchTest, AdministrationIsForHoldersOfAKeyOrThisMachine) {
   int drains = 0;
-  context.hooks.drain = [&drains] { ++drains; };
+  context.server.hooks.drain = [&drains] { ++drains; };
   EXPECT_EQ(code(ask("POST", "/admin/drain")), "admin_not_allowed") << "an address that is not known is not ours";
   const auto local = [&](std::vector<std::pair<std::string, std::string>> headers) {
     request = Request{.method = "POST", .target = "/admin/drain", .client = {"127.0.0.1", true}};
@@ -360,9 +360,9 @@ TEST_F(DispatchTest, WhatTheTransportRefusesIsToldInTheWordsOfThePath) {
 
 TEST_F(DispatchTest, WhatARequestDidIsKnownWhenItHasEnded) {
   std::vector<RequestRecord> ended;
-  context.hooks.access_line = [&ended](const RequestRecord& record) { ended.push_back(record); };
+  context.server.hooks.access_line = [&ended](const RequestRecord& record) { ended.push_back(record); };
   std::string kept;
-  context.hooks.prompt_line = [&kept](const RequestRecord& record, std::string_view body) {
+  context.server.hooks.prompt_line = [&kept](const RequestRecord& record, std::string_view body) {
     kept = std::string(body) + "|" + record.answers.at(0);
   };
   generator.scripts = {spelled("ok", FinishReason::stop), spelled("abc", FinishReason::none)};
@@ -392,11 +392,11 @@ TEST_F(DispatchTest, WhatARequestDidIsKnownWhenItHasEnded) {
   EXPECT_EQ(ended[2].route, "");
   EXPECT_EQ(ended[2].error, "not_found");
   EXPECT_TRUE(kept.ends_with("|abc"));
-  EXPECT_NE(context.metrics->text({}).find("godwit_row_failures_total{model=\"org/tiny\"} 1\n"), std::string::npos);
+  EXPECT_NE(context.server.metrics.text({}).find("godwit_row_failures_total{model=\"org/tiny\"} 1\n"), std::string::npos);
 }
 
 TEST_F(DispatchTest, ARequestThatTakesTooLongIsGivenUp) {
-  context.request_seconds = 0;
+  context.server.request_seconds = 0;
   const Response response = chat("");
   EXPECT_EQ(response.status, 504);
   EXPECT_EQ(code(response), "timeout");
@@ -404,14 +404,19 @@ TEST_F(DispatchTest, ARequestThatTakesTooLongIsGivenUp) {
 }
 
 TEST_F(DispatchTest, AServerThatLoadsIsAliveAndNotReady) {
-  context.loading = true;
-  EXPECT_EQ(ask("GET", "/health").status, 200);
+  context.server.loading = true;
+  for (const auto* path : {"/health", "/v1/health", "/healthz"}) {
+    const Response response = ask("GET", path);
+    EXPECT_EQ(response.status, 503) << path;
+    EXPECT_EQ(json(response)["error"], Json::parse(R"({"code":503,"message":"Loading model","type":"unavailable_error"})"));
+  }
   EXPECT_EQ(ask("GET", "/readyz").status, 503);
+  EXPECT_EQ(ask("GET", "/livez").status, 200);
   EXPECT_EQ(ask("GET", "/v1/models").status, 200);
 }
 
 TEST_F(DispatchTest, ADrainingServerTakesNoGenerationsButShowsItsHealth) {
-  context.draining = true;
+  context.server.draining = true;
   std::vector<LogLevel> levels;
   context.log = Log([&levels](LogLevel level, std::string_view) { levels.push_back(level); });
   const Response refused = chat("");
@@ -420,7 +425,73 @@ TEST_F(DispatchTest, ADrainingServerTakesNoGenerationsButShowsItsHealth) {
   EXPECT_TRUE(refused.close);
   EXPECT_EQ(code(refused), "draining");
   EXPECT_EQ(ask("GET", "/readyz").status, 503);
+  EXPECT_EQ(ask("GET", "/health").status, 503);
   EXPECT_EQ(ask("GET", "/livez").status, 200);
+}
+
+// What arose where is for the log: clients read what went wrong.
+TEST_F(DispatchTest, NoMessageToAClientShowsWhereItAroseInside) {
+  const auto is_plain = [](const Response& response) {
+    const std::string& text = response.body;
+    for (const auto* tag : {"[engine]", "[serve]", "[json]", "[grammar]", "[request]", "[template]", "[sampling]"})
+      if (text.find(tag) != std::string::npos) return false;
+    return !text.empty();
+  };
+  for (const Route& route : routes()) {
+    const std::string path = std::string(route.path) + (route.path.ends_with('/') ? "x" : "");
+    for (const auto* sent : {"{", R"({"messages":[{"role":"user","content":"hi"}]})", R"({"messages":[{"role":"user","content":"hi"}],"max_tokens":4})",
+                             R"({"prompt":"hi"})", R"({"input":"hi"})"}) {
+      if (route.is_admin || route.method == "GET") continue;
+      generator.refusals = 100;
+      const Response response = ask(std::string(route.method), path, sent);
+      EXPECT_TRUE(is_plain(response)) << path << " " << response.body;
+      EXPECT_EQ(route.is_generation && response.status == 200, false) << path << " " << response.body;
+    }
+  }
+  generator.refusals = 1;
+  const Response full = chat("");
+  EXPECT_EQ(full.status, 429);
+  EXPECT_EQ(json(full)["error"]["message"], "the queue is full");
+  generator.refusals = 0;
+  generator.breaks = true;  // what is taken after all ends at once
+  for (const auto* fields : {R"(,"sampler_order":"none")", R"(,"response_format":{"type":"json_schema","json_schema":{"schema":{"type":7}}})",
+                             R"(,"guided_regex":"(")", R"(,"grammar":"root ::= (")"}) {
+    const Response refused = chat(fields);
+    EXPECT_EQ(refused.status, 400) << fields;
+    EXPECT_TRUE(is_plain(refused)) << refused.body;
+  }
+  model.tokenizer = nullptr;
+  EXPECT_TRUE(is_plain(chat("")));
+}
+
+TEST(PlainMessage, TagsOfOriginsAreTakenOffAndTextInBracketsStays) {
+  EXPECT_EQ(plain_message("[engine] the queue is full"), "the queue is full");
+  EXPECT_EQ(plain_message("[engine] [gguf_file] a"), "a");
+  for (const auto* kept : {"[INST] a", "[] a", "[a]", "[a b] c", "a [engine] b", ""}) EXPECT_EQ(plain_message(kept), kept);
+}
+
+// llama.cpp's name for it; clients repeat other answers of 500 and above.
+TEST_F(DispatchTest, WhatNoModelHereCanDoIsNoFaultOfTheServer) {
+  const Response refused = ask("POST", "/rerank", "{}");
+  EXPECT_EQ(refused.status, 501);
+  EXPECT_EQ(json(refused)["error"]["type"], "not_supported_error");
+  EXPECT_EQ(header(refused, "x-should-retry"), "false");
+  EXPECT_EQ(error_json({.status = 501, .message = "m", .fields = {}}, Dialect::anthropic, "r")["error"]["type"], "invalid_request_error");
+  EXPECT_EQ(error_json({.status = 501, .message = "m", .fields = {}}, Dialect::ollama, "r"), Json({{"error", "m"}}));
+}
+
+TEST_F(DispatchTest, ComputedPromptsAreForgottenWhenThatIsAskedFor) {
+  const auto flush = [&](std::string body) {
+    request = Request{.method = "POST", .target = "/v1/admin/cache/flush", .body = std::move(body), .client = {"127.0.0.1", true}};
+    request.headers.add("Host", "localhost");
+    return dispatch(request, context);
+  };
+  EXPECT_EQ(json(flush("")), Json::parse(R"({"flushed":[]})")) << "there is no cache";
+  generator.kept_bytes = 100;
+  EXPECT_EQ(json(flush("{}")), Json::parse(R"({"flushed":[{"model":"org/tiny","bytes":100}]})"));
+  EXPECT_EQ(json(flush(R"({"model":"tiny"})"))["flushed"][0]["bytes"], 0);
+  EXPECT_EQ(flush(R"({"model":"other"})").status, 404);
+  EXPECT_EQ(ask("POST", "/admin/cache/flush").status, 403);
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ struct EmbeddingsTest : ServeFixture {
   Response ask(const std::string& path, const std::string& body, ModelDirectory& directory) {
     request = {.method = "POST", .target = path, .body = body};
     request.headers.add("Host", "localhost");
-    Context own{.models = directory, .access = {}, .now_unix = [] { return 1234; }, .log = {}};
+    Context own{server, directory, {}, {}};
     return dispatch(request, own);
   }
   Response ask(const std::string& fields) { return ask("/v1/embeddings", "{" + fields + "}", embedding_models); }

@@ -36,14 +36,16 @@ Response change_response(const Request& request, Context& context);  // below it
 Response count_input_tokens(const Request& request, Context& context);
 Response list_models(const Request& request, Context& context);
 Response show_model(const Request& request, Context& context);
-Response web_index(const Request& request, Context& context);  // the page for browsers, a line for others
+Response web_index(const Request& request, Context& context);  // the page for browsers, a line for programs
 Response web_asset(const Request& request, Context& context);
-Response health(const Request& request, Context& context);     // 200 as long as the server answers and its engines move
+Response health(const Request& request, Context& context);     // llama.cpp's: 503 while loading, draining or stuck
+Response liveness(const Request& request, Context& context);   // 200 as long as the server answers and its engines move
 Response readiness(const Request& request, Context& context);  // 503 while loading or draining
 Response metrics(const Request& request, Context& context);    // for Prometheus
 Response stats(const Request& request, Context& context);      // the same for people and pages
 Response load_model(const Request& request, Context& context);    // {"model"}; answers when it is loaded
 Response unload_model(const Request& request, Context& context);  // {"model"}; once nobody uses it
+Response flush_cache(const Request& request, Context& context);  // {"model", "disk"}: forgets computed prompts
 Response drain(const Request& request, Context& context);      // 202: the server ends as on SIGTERM
 
 }  // namespace godwit::serve

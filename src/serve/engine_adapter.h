@@ -18,6 +18,9 @@ class EngineGenerator final : public Generator {
   std::unique_ptr<TokenSource> submit(decode::GenerationRequest request) override;
   std::vector<float> logits(const std::vector<int>& tokens) override;
   std::optional<decode::EngineStats> stats() const override { return engine_.stats(); }
+  std::optional<std::uint64_t> forget_prompts(bool disk_too) override {
+    return engine_.forget_prompts(disk_too);
+  }
 
  private:
   decode::Engine& engine_;

@@ -32,6 +32,9 @@ class Generator {
   virtual std::vector<float> logits(const std::vector<int>& tokens) = 0;
   // Waits for nothing; absent where there is no engine behind it.
   virtual std::optional<decode::EngineStats> stats() const { return std::nullopt; }
+  // Forgets the prompts that are kept, and returns the bytes of memory that they took; absent: none are kept. Answers
+  // that are being made go on undisturbed.
+  virtual std::optional<std::uint64_t> forget_prompts(bool /*disk_too*/) { return std::nullopt; }
 };
 
 }  // namespace godwit::serve

@@ -1,4 +1,4 @@
-// GET /health, /livez, /readyz: for orchestrators. Public, and never behind the engine.
+// GET /health, /livez, /readyz and their aliases: for orchestrators. Public, and never behind the engine.
 #include <algorithm>
 
 #include "serve/endpoints.h"
@@ -6,7 +6,22 @@
 
 namespace godwit::serve {
 
-Response health(const Request&, Context& context) {
+namespace {
+
+// llama.cpp's words, which its clients look for while a model is being loaded.
+Response unavailable(std::string_view message) {
+  return Response::json({{"error", {{"code", 503}, {"message", message}, {"type", "unavailable_error"}}}}, 503);
+}
+
+}  // namespace
+
+Response health(const Request& request, Context& context) {
+  if (context.server.draining) return unavailable("The server is shutting down");
+  if (context.server.loading) return unavailable("Loading model");
+  return liveness(request, context);
+}
+
+Response liveness(const Request&, Context& context) {
   const std::vector<ModelEntry> models = context.models.list();
   const auto stuck = std::ranges::find_if(
       models, [](const ModelEntry& model) { return model.engine && is_stuck(*model.engine); });
@@ -15,8 +30,8 @@ Response health(const Request&, Context& context) {
 }
 
 Response readiness(const Request&, Context& context) {
-  if (context.draining) return Response::json({{"status", "draining"}}, 503);
-  if (context.loading) return Response::json({{"status", "loading"}}, 503);
+  if (context.server.draining) return Response::json({{"status", "draining"}}, 503);
+  if (context.server.loading) return Response::json({{"status", "loading"}}, 503);
   return Response::json({{"status", "ready"}});
 }
 

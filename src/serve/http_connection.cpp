@@ -3,6 +3,7 @@
 #include <openssl/ssl.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -57,6 +58,22 @@ class BusyMark {
   std::atomic<int>& busy_;
 };
 
+// Closes what nobody has taken over yet.
+class OpenDescriptor {
+ public:
+  explicit OpenDescriptor(int value) : value_(value) {}
+  ~OpenDescriptor() {
+    if (value_ >= 0) ::close(value_);
+  }
+  OpenDescriptor(const OpenDescriptor&) = delete;
+  OpenDescriptor& operator=(const OpenDescriptor&) = delete;
+
+  void let_go() { value_ = -1; }
+
+ private:
+  int value_;
+};
+
 Client client_of(const asio::ip::tcp::socket& socket) {
   ErrorCodeOfSystem error;
   const auto endpoint = socket.remote_endpoint(error);
@@ -108,7 +125,8 @@ std::optional<TransportRefusal> refusal(const Parser::value_type& message) {
 struct HttpConnection::Impl {
   Impl(int descriptor, std::shared_ptr<const TlsIdentity> tls_in, Handler handler_in, const HttpLimits& limits_in,
        Lifecycle& lifecycle_in, Log log_in)
-      : stream(io),
+      : taken(descriptor),
+        stream(io),
         identity(std::move(tls_in)),
         buffer(limits_in.header_bytes + kReadBytes),
         handler(std::move(handler_in)),
@@ -120,6 +138,7 @@ struct HttpConnection::Impl {
     ::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size);
     stream.socket().assign(address.ss_family == AF_INET6 ? asio::ip::tcp::v6() : asio::ip::tcp::v4(),
                            descriptor);
+    taken.let_go();
     stream.socket().set_option(asio::ip::tcp::no_delay(true));
     client = client_of(stream.socket());
     if (!identity) return;
@@ -166,6 +185,7 @@ struct HttpConnection::Impl {
   void linger();
   void close();
 
+  OpenDescriptor taken;  // the socket, until `stream` has it: what comes before that takes descriptors of its own
   asio::io_context io{1};
   beast::tcp_stream stream;
   std::shared_ptr<const TlsIdentity> identity;
@@ -384,6 +404,10 @@ void HttpConnection::close_if_idle() {
   asio::post(impl_->io, [impl = impl_.get()] {
     if (impl->is_idle) impl->stream.close();
   });
+}
+
+void HttpConnection::close() {
+  asio::post(impl_->io, [impl = impl_.get()] { impl->stream.close(); });
 }
 
 }  // namespace godwit::serve

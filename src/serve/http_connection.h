@@ -35,7 +35,11 @@ using Handler = std::function<Response(Request&)>;
 
 class HttpConnection {
  public:
-  // Takes over the connected socket `descriptor`. `tls`: what it shows of itself; null: the connection is a plain one.
+  // The socket, and what its thread waits with.
+  static constexpr int kDescriptors = 4;
+
+  // Takes over the connected socket `descriptor`, also when it throws: std::exception, out of descriptors (each connection
+  // has kDescriptors of them) or of memory. `tls`: what it shows of itself; null: the connection is a plain one.
   HttpConnection(int descriptor, std::shared_ptr<const TlsIdentity> tls, Handler handler, const HttpLimits& limits,
                  Lifecycle& lifecycle, Log log);
   ~HttpConnection();
@@ -44,6 +48,8 @@ class HttpConnection {
   void serve();
   // From any thread: closes the connection if it waits for a request.
   void close_if_idle();
+  // From any thread: closes it at its next wait for the peer, or in the middle of that.
+  void close();
 
  private:
   struct Impl;

@@ -7,9 +7,10 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <exception>
 #include <list>
 #include <mutex>
-#include <system_error>
 #include <thread>
 
 #include "base/error.h"
@@ -65,6 +66,7 @@ struct HttpListener::Impl {
         return accept();
       }
       // Out of descriptors, most likely: they come back as connections end.
+      reap();
       log.warning("cannot accept a connection: {}", error.message());
       retry.expires_after(std::chrono::milliseconds(100));
       retry.async_wait([this](const ErrorCodeOfSystem& cancelled) {
@@ -81,16 +83,15 @@ struct HttpListener::Impl {
       if (!identity) socket.write_some(asio::buffer(kBusy), ignored);
       return;
     }
-    const int descriptor = socket.release();
     Entry& entry = entries.emplace_back();
-    entry.connection = std::make_unique<HttpConnection>(descriptor, identity, handler, limits, lifecycle, log);
     try {
+      entry.connection = std::make_unique<HttpConnection>(socket.release(), identity, handler, limits, lifecycle, log);
       entry.thread = std::thread([&entry] {
         entry.connection->serve();
         entry.is_done = true;
       });
-    } catch (const std::system_error& error) {  // out of threads: they come back as connections end
-      log.warning("cannot serve a connection: {}", error.code().message());
+    } catch (const std::exception& error) {  // out of descriptors or threads: they come back as connections end
+      log.warning("cannot serve a connection: {}", error.what());
       entries.pop_back();
     }
   }
@@ -110,6 +111,21 @@ struct HttpListener::Impl {
   void close_idle() {
     const std::lock_guard lock(mutex);
     for (Entry& entry : entries) entry.connection->close_if_idle();
+  }
+
+  // Once nothing is accepted any more. What is being read or written may end by itself for a moment; a peer that stands
+  // still does not hold up the rest.
+  void end_all() {
+    constexpr auto kPatience = std::chrono::seconds(2);
+    constexpr auto kTick = std::chrono::milliseconds(5);
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    const std::lock_guard lock(mutex);
+    for (Entry& entry : entries) {
+      while (!entry.is_done && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(kTick);
+      if (!entry.is_done) entry.connection->close();
+    }
+    for (Entry& entry : entries) entry.thread.join();
+    entries.clear();
   }
 
   asio::io_context io{1};
@@ -176,9 +192,7 @@ void HttpListener::stop() {
     impl_->thread.join();
   }
   impl_->close_idle();  // those accepted since drain()
-  const std::lock_guard lock(impl_->mutex);
-  for (auto& entry : impl_->entries) entry.thread.join();
-  impl_->entries.clear();
+  impl_->end_all();
 }
 
 }  // namespace godwit::serve

@@ -28,7 +28,7 @@ class HttpListener {
   void drain();
   int busy() const;  // answers in the making
   // Gives up answers in the making (streams end with an error event) and returns when all connections are
-  // closed.
+  // closed. Peers that neither send nor take anything are left after two seconds.
   void stop();
 
  private:

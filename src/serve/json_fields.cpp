@@ -1,5 +1,6 @@
 #include "serve/json_fields.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -11,6 +12,15 @@ namespace {
 // 2^63 is the first double past int64; every integral double below it converts exactly.
 constexpr double kInt64End = 9223372036854775808.0;
 
+// A whole number past int64 is the nearest that int64 has.
+std::optional<std::int64_t> nearest_integer(const Json& value) {
+  using Limits = std::numeric_limits<std::int64_t>;
+  if (const auto number = as_integer(value)) return number;
+  if (value.is_number_unsigned()) return Limits::max();
+  if (!value.is_number_float() || std::abs(value.get<double>()) < kInt64End) return std::nullopt;
+  return value.get<double>() > 0 ? Limits::max() : Limits::min();
+}
+
 }  // namespace
 
 Json parse_body(const std::string& body) {
@@ -18,7 +28,7 @@ Json parse_body(const std::string& body) {
   try {
     parsed = parse_json(body, "request body");
   } catch (const Error& e) {
-    throw RequestError(ErrorCode::invalid_argument, e.what(), {.code = "invalid_json"});
+    throw RequestError(ErrorCode::invalid_argument, plain_message(e.what()), {.code = "invalid_json"});
   }
   if (!parsed.is_object())
     throw RequestError(ErrorCode::invalid_argument,
@@ -53,11 +63,15 @@ JsonFields::JsonFields(const Json& object, std::string path) : object_(object), 
 }
 
 const Json* JsonFields::find(std::string_view name) const {
+  ignore(name);
   const auto at = object_.find(std::string(name));
   return at == object_.end() || at->is_null() ? nullptr : &*at;
 }
 
-bool JsonFields::has(std::string_view name) const { return object_.contains(std::string(name)); }
+bool JsonFields::has(std::string_view name) const {
+  ignore(name);
+  return object_.contains(std::string(name));
+}
 
 std::string JsonFields::path_of(std::string_view name) const {
   return path_.empty() ? std::string(name) : fmt::format("{}.{}", path_, name);
@@ -74,11 +88,18 @@ std::optional<std::int64_t> JsonFields::integer(std::string_view name, std::int6
                                                 std::int64_t most) const {
   const Json* value = find(name);
   if (!value) return std::nullopt;
-  const auto number = as_integer(*value);
+  const auto number = nearest_integer(*value);
   if (!number) bad_field(path_of(name), "must be an integer, got {}", shown(*value));
-  if (*number < least) bad_field(path_of(name), "must be at least {}, got {}", least, *number);
-  if (*number > most) bad_field(path_of(name), "must be at most {}, got {}", most, *number);
+  if (*number < least) bad_field(path_of(name), "must be at least {}, got {}", least, shown(*value));
+  if (*number > most) bad_field(path_of(name), "must be at most {}, got {}", most, shown(*value));
   return number;
+}
+
+std::optional<int> JsonFields::count(std::string_view name, std::int64_t least) const {
+  using Limits = std::numeric_limits<int>;
+  const auto number = integer(name, least);
+  if (!number) return std::nullopt;
+  return static_cast<int>(std::clamp<std::int64_t>(*number, Limits::min(), Limits::max()));
 }
 
 std::optional<double> JsonFields::number(std::string_view name, double least, double most) const {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -28,12 +29,18 @@ class JsonFields {
 
   // The value of a field that is there and not null.
   const Json* find(std::string_view name) const;
+  // Says that a field is known here, and that leaving it alone changes no answer.
+  void ignore(std::string_view name) const { asked_.emplace(name); }
+  // Every name that was looked for so far, by any of these functions: what the request is not asked for, nobody heeds.
+  const std::set<std::string, std::less<>>& asked() const { return asked_; }
   bool has(std::string_view name) const;  // there, though perhaps null
   std::string path_of(std::string_view name) const;
 
   std::optional<bool> boolean(std::string_view name) const;
   std::optional<std::int64_t> integer(std::string_view name, std::int64_t least,
                                       std::int64_t most = std::numeric_limits<std::int64_t>::max()) const;
+  // A limit of something: an integer of any size, and past what an int holds the largest (or least) int.
+  std::optional<int> count(std::string_view name, std::int64_t least) const;
   // Finite, within [least, most].
   std::optional<double> number(std::string_view name, double least, double most) const;
   std::optional<std::string> string(std::string_view name) const;
@@ -43,6 +50,7 @@ class JsonFields {
  private:
   const Json& object_;
   std::string path_;
+  mutable std::set<std::string, std::less<>> asked_;
 };
 
 }  // namespace godwit::serve

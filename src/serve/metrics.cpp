@@ -49,9 +49,8 @@ void Histogram::observe(double value) {
 
 Histogram::Reading Histogram::read() const {
   Reading reading;
-  std::uint64_t total = 0;
   for (const auto& bucket : buckets_)
-    reading.up_to.push_back(total += bucket.load(std::memory_order_relaxed));
+    reading.counts.push_back(static_cast<std::int64_t>(bucket.load(std::memory_order_relaxed)));
   reading.sum = sum_.load(std::memory_order_relaxed);
   return reading;
 }
@@ -69,6 +68,19 @@ void MetricsText::sample(std::string_view name, const Labels& labels, double val
   text_ += fmt::format(" {}\n", number(value));
 }
 
+void MetricsText::histogram(std::string_view name, const Labels& labels, std::span<const double> bounds,
+                            std::span<const std::int64_t> counts, double sum) {
+  std::int64_t up_to = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    Labels with_bound = labels;
+    const std::string bound = i < bounds.size() ? number(bounds[i]) : "+Inf";
+    with_bound.emplace_back("le", bound);
+    sample(fmt::format("{}_bucket", name), with_bound, static_cast<double>(up_to += counts[i]));
+  }
+  sample(fmt::format("{}_sum", name), labels, sum);
+  sample(fmt::format("{}_count", name), labels, static_cast<double>(up_to));
+}
+
 void MetricsText::add(const CounterFamily& family) {
   head(family.name(), "counter", family.help());
   family.each([&](const std::vector<std::string>& values, const Counter& counter) {
@@ -78,18 +90,9 @@ void MetricsText::add(const CounterFamily& family) {
 
 void MetricsText::add(const HistogramFamily& family) {
   head(family.name(), "histogram", family.help());
-  const std::string buckets = fmt::format("{}_bucket", family.name());
-  family.each([&](const std::vector<std::string>& values, const Histogram& histogram) {
-    const Histogram::Reading reading = histogram.read();
-    const Labels labels = zip(family.labels(), values);
-    for (std::size_t i = 0; i < reading.up_to.size(); ++i) {
-      Labels with_bound = labels;
-      const std::string bound = i < histogram.bounds().size() ? number(histogram.bounds()[i]) : "+Inf";
-      with_bound.emplace_back("le", bound);
-      sample(buckets, with_bound, static_cast<double>(reading.up_to[i]));
-    }
-    sample(fmt::format("{}_sum", family.name()), labels, reading.sum);
-    sample(fmt::format("{}_count", family.name()), labels, static_cast<double>(reading.up_to.back()));
+  family.each([&](const std::vector<std::string>& values, const Histogram& each) {
+    const Histogram::Reading reading = each.read();
+    histogram(family.name(), zip(family.labels(), values), each.bounds(), reading.counts, reading.sum);
   });
 }
 

@@ -32,7 +32,7 @@ class Histogram {
   void observe(double value);
 
   struct Reading {
-    std::vector<std::uint64_t> up_to;  // values at most each bound; the last one is of +Inf: all of them
+    std::vector<std::int64_t> counts;  // values of each bucket, the last one those past all bounds
     double sum = 0;
   };
   // Consistent in itself: the count is the sum of the buckets that were read.
@@ -94,6 +94,9 @@ class MetricsText {
   // `type`: counter, gauge or histogram. The samples of a family follow its head.
   void head(std::string_view name, std::string_view type, std::string_view help);
   void sample(std::string_view name, const Labels& labels, double value);
+  // The samples of one histogram: how many values each bucket holds, the last one those past all bounds.
+  void histogram(std::string_view name, const Labels& labels, std::span<const double> bounds,
+                 std::span<const std::int64_t> counts, double sum);
   void add(const CounterFamily& family);
   void add(const HistogramFamily& family);
   void gauge(std::string_view name, std::string_view help, double value);

@@ -50,8 +50,9 @@ TEST(Metrics, NothingIsLostBetweenThreads) {
   double sum = 0;
   counters.each([&](const auto&, const Counter& counter) { count += counter.value(); });
   histograms.each([&](const auto&, const Histogram& histogram) {
-    observed += histogram.read().up_to.back();
-    sum += histogram.read().sum;
+    const Histogram::Reading reading = histogram.read();
+    for (const std::int64_t values : reading.counts) observed += static_cast<std::uint64_t>(values);
+    sum += reading.sum;
   });
   EXPECT_EQ(count, 4000u);
   EXPECT_EQ(observed, 4000u);
@@ -88,6 +89,24 @@ TEST(Metrics, ARequestIsCountedByWhatBecameOfIt) {
                            "godwit_e2e_request_latency_seconds_count{model=\"tiny\"} 2\n",
                            "godwit_requests_running{model=\"tiny\"} 2\n"})
     EXPECT_NE(text.find(line), std::string::npos) << line << "\n" << text;
+}
+
+TEST(Metrics, StepsAreDistributedByTimeAndByRows) {
+  decode::DistributionCounter<decode::kBatchRows> rows;
+  for (const double count : {1.0, 2.0, 3.0, 100.0}) rows.observe(count);
+  decode::DistributionCounter<decode::kStepSeconds> seconds;
+  seconds.observe(0.004);
+  const decode::EngineStats stats{.decode_step_seconds = seconds.snapshot(), .batch_rows = rows.snapshot()};
+  const std::string text = ServerMetrics().text({ModelEntry{.id = "m", .engine = stats}});
+  for (const auto* line :
+       {"# TYPE godwit_batch_rows histogram\n", "godwit_batch_rows_bucket{model=\"m\",le=\"1\"} 1\n",
+        "godwit_batch_rows_bucket{model=\"m\",le=\"4\"} 3\n", "godwit_batch_rows_bucket{model=\"m\",le=\"64\"} 3\n",
+        "godwit_batch_rows_bucket{model=\"m\",le=\"+Inf\"} 4\n", "godwit_batch_rows_sum{model=\"m\"} 106\n",
+        "godwit_batch_rows_count{model=\"m\"} 4\n",
+        "godwit_step_seconds_bucket{model=\"m\",phase=\"decode\",le=\"0.002\"} 0\n",
+        "godwit_step_seconds_bucket{model=\"m\",phase=\"decode\",le=\"0.005\"} 1\n",
+        "godwit_step_seconds_count{model=\"m\",phase=\"prefill\"} 0\n"})
+    EXPECT_NE(text.find(line), std::string::npos) << line << text;
 }
 
 }  // namespace

@@ -112,6 +112,7 @@ std::vector<ModelEntry> ModelPool::Impl::entries() const {
     ModelEntry entry = slot.loaded ? entry_of(*slot.loaded) : slot.model.known;
     entry.is_loaded = slot.is_ready();
     entry.quantization = slot.model.known.quantization;
+    entry.parameters = slot.model.known.parameters;
     entry.size_bytes = slot.model.known.size_bytes;
     entries.push_back(std::move(entry));
   }
@@ -212,7 +213,7 @@ void ModelPool::Impl::load(Slot& slot, std::unique_lock<std::mutex>& lock) {
       loaded = slot.model.load();
     } catch (const std::exception& error) {
       problem = LoadProblem{500, "model_load_failed",
-                            fmt::format("the model '{}' cannot be loaded: {}", id, error.what())};
+                            fmt::format("the model '{}' cannot be loaded: {}", id, plain_message(error.what()))};
     }
   }
   if (problem)

@@ -25,7 +25,7 @@ Asked read_completion(Json body, const ServedModel& model) {
   const auto older = in.integer("max_tokens", -2);
   const std::int64_t most = limit.value_or(older.value_or(-1));
   const auto alternatives = in.integer("n_probs", 0, 20);
-  body.erase("max_tokens");
+  for (const char* read : {"n_predict", "max_tokens"}) body.erase(read);
   if (most >= 0) body["max_tokens"] = most;
   body.erase("logprobs");
   body.erase("n_probs");

@@ -129,6 +129,9 @@ class Observed final : public Generator {
     return loaded_->generator.logits(tokens);
   }
   std::optional<decode::EngineStats> stats() const override { return loaded_->generator.stats(); }
+  std::optional<std::uint64_t> forget_prompts(bool disk_too) override {
+    return loaded_->generator.forget_prompts(disk_too);
+  }
   const LoadedModel& face() const { return face_; }
 
  private:

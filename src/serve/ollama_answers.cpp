@@ -26,7 +26,7 @@ GenerationPlan raw_plan(const OllamaRequest& asked, const ServedModel& model) {
   GenerationPlan plan{.prompts = {model.need_tokenizer().encode(*asked.raw_prompt)}, .common = asked.turn.common};
   if (plan.prompts[0].empty()) bad_field("prompt", "is empty");
   if (asked.turn.output)
-    plan.common.constraint = constraint_of(model, compile_output(model, *asked.turn.output, asked.turn.output_param));
+    plan.common.constraint = constraint_of(model, compile_output(model, *asked.turn.output));
   check_context(model, "prompt", plan.prompts[0].size(), plan.common.max_tokens);
   return plan;
 }
@@ -95,9 +95,9 @@ Response one_line(Json line, bool is_stream) {
 }
 
 // A request without a prompt is there for the model: it is loaded by now.
-Response loaded_answer(const OllamaHead& head, const OllamaRequest& asked, bool is_unload, double seconds) {
+Response loaded_answer(const OllamaHead& head, const OllamaRequest& asked, double seconds) {
   Json line = ollama_line(head, {}, nullptr);
-  finish_ollama_line(line, {.reason = is_unload ? "unload" : "load", .total_seconds = seconds, .load_seconds = seconds});
+  finish_ollama_line(line, {.reason = "load", .total_seconds = seconds, .load_seconds = seconds});
   return one_line(std::move(line), asked.stream);
 }
 
@@ -125,16 +125,25 @@ void stream(OllamaAnswer& answer, const Request& request, EventSink& sink) {
   });
 }
 
+// An empty request with a keep_alive of 0 only lets go of a model: nothing is loaded for it.
+Response unload_answer(const Json& body, Context& context, OllamaShape shape) {
+  const ModelEntry entry = find_ollama_entry(ollama_model_name(body), context);
+  static_cast<void>(context.models.unload(entry.id));
+  Json line = ollama_line({.shape = shape, .model = entry.id, .created_at = rfc3339(context.server.now_unix())}, {}, nullptr);
+  finish_ollama_line(line, {.reason = "unload"});
+  return one_line(std::move(line), JsonFields(body).boolean("stream").value_or(true));
+}
+
 Response answer_ollama(const Request& request, Context& context, OllamaShape shape) {
   const Stopwatch watch;
   const Json body = parse_body(request.body);
+  if (only_unloads(body, shape == OllamaShape::chat ? "messages" : "prompt")) return unload_answer(body, context, shape);
   auto loaded = context.models.open(ollama_model_name(body), request.check_alive);
   OllamaRequest asked =
       shape == OllamaShape::chat ? parse_ollama_chat(body, loaded->model) : parse_ollama_generate(body, loaded->model);
-  OllamaHead head{.shape = shape, .model = loaded->model.id, .created_at = rfc3339(context.now_unix())};
-  // It goes once this answer has been given, unless it is kept for good.
-  const bool is_unload = asked.keep_alive == 0 && context.models.unload(loaded->model.id);
-  if (asked.asks_nothing) return loaded_answer(head, asked, is_unload, watch.seconds());
+  OllamaHead head{.shape = shape, .model = loaded->model.id, .created_at = rfc3339(context.server.now_unix())};
+  if (asked.asks_nothing) return loaded_answer(head, asked, watch.seconds());
+  if (asked.keep_alive == 0) context.models.unload(loaded->model.id);  // once this answer has been given
   const bool is_stream = asked.stream;
   auto answer = std::make_shared<OllamaAnswer>(std::move(loaded), std::move(asked), std::move(head), watch);
   Response response = is_stream ? Response::line_stream([answer, &request](EventSink& sink) {

@@ -1,6 +1,7 @@
 // Ollama's API through dispatch(), and the cutting of answers into lines.
 #include "serve/dispatch.h"
 #include "serve/ollama_json.h"
+#include "serve/request_error.h"
 #include "support/serve_fixture.h"
 
 namespace godwit::serve {
@@ -60,10 +61,49 @@ TEST_F(OllamaEndpointsTest, NoPromptLoadsTheModel) {
   const Json loaded = Json::parse(ask("POST", "/api/generate", R"({"stream":false})").body);
   EXPECT_EQ(loaded["done_reason"], "load");
   EXPECT_EQ(loaded["response"], "");
-  const std::vector<Json> kept = lines(ask("POST", "/api/chat", R"({"messages":[],"keep_alive":0})"));
-  ASSERT_EQ(kept.size(), 1u);
-  EXPECT_EQ(kept[0]["done_reason"], "load") << "this model is there for good";
   EXPECT_TRUE(generator.requests.empty());
+}
+
+// A directory whose model is not loaded, and whose loads and unloads are counted.
+class Shelf final : public ModelDirectory {
+ public:
+  explicit Shelf(ModelEntry entry) : entry_(std::move(entry)) {}
+  std::shared_ptr<const LoadedModel> open(std::string_view, const std::function<void()>&) override {
+    ++opened;
+    throw RequestError(ErrorCode::internal, "loaded", {.status = 500});
+  }
+  std::vector<ModelEntry> list() const override { return {entry_}; }
+  bool unload(std::string_view name) override {
+    unloaded += name == entry_.id ? 1 : 0;
+    return false;
+  }
+  int opened = 0, unloaded = 0;
+
+ private:
+  ModelEntry entry_;
+};
+
+TEST_F(OllamaEndpointsTest, AnEmptyRequestThatKeepsNothingUnloadsAndNeverLoads) {
+  Shelf shelf({.id = "org/big", .aliases = {"big"}, .is_loaded = false});
+  Context on_shelf(server, shelf, {}, {});
+  const auto send = [&](std::string path, std::string body) {
+    request = Request{.method = "POST", .target = std::move(path), .body = std::move(body)};
+    request.headers.add("Host", "localhost");
+    return dispatch(request, on_shelf);
+  };
+  const std::vector<Json> chat = lines(send("/api/chat", R"({"model":"big:latest","messages":[],"keep_alive":0})"));
+  ASSERT_EQ(chat.size(), 1u);
+  EXPECT_EQ(chat[0]["done_reason"], "unload");
+  EXPECT_EQ(chat[0]["model"], "org/big");
+  EXPECT_EQ(chat[0]["done"], true);
+  const Json whole = Json::parse(send("/api/generate", R"({"model":"big","keep_alive":"0s","prompt":"","stream":false})").body);
+  EXPECT_EQ(whole["done_reason"], "unload");
+  EXPECT_EQ(whole["response"], "");
+  EXPECT_EQ(shelf.opened, 0);
+  EXPECT_EQ(shelf.unloaded, 2);
+  EXPECT_EQ(send("/api/generate", R"({"model":"other","keep_alive":0})").status, 404);
+  EXPECT_EQ(send("/api/generate", R"({"model":"big","keep_alive":0,"prompt":"a"})").status, 500);
+  EXPECT_EQ(shelf.opened, 1);
 }
 
 TEST_F(OllamaEndpointsTest, ALongPromptIsRefusedNotCut) {

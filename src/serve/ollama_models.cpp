@@ -64,15 +64,15 @@ std::string parameters_text(const decode::SamplingParams& sampling) {
   return text;
 }
 
-ModelEntry find_entry(const std::string& name, Context& context) {
+}  // namespace
+
+ModelEntry find_ollama_entry(const std::string& name, Context& context) {
   const std::vector<ModelEntry> known = context.models.list();
   if (is_any_model(name) && !known.empty()) return known.front();
   const auto found = std::ranges::find_if(known, [&](const ModelEntry& entry) { return entry.is_named(name); });
   if (found == known.end()) unknown_model(name, known);
   return *found;
 }
-
-}  // namespace
 
 Response ollama_tags(const Request&, Context& context) {
   Json models = Json::array();
@@ -95,7 +95,7 @@ Response ollama_running(const Request&, Context& context) {
 
 Response ollama_show(const Request& request, Context& context) {
   const Json body = parse_body(request.body);
-  const ModelEntry entry = find_entry(ollama_model_name(body), context);
+  const ModelEntry entry = find_ollama_entry(ollama_model_name(body), context);
   const std::string architecture = entry.architecture.empty() ? "unknown" : entry.architecture;
   Json info{{"general.architecture", architecture}, {"general.basename", entry.id}};
   if (entry.parameters > 0) info["general.parameter_count"] = entry.parameters;

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "serve/answer_fields.h"
+#include "serve/chat_request.h"
 #include "serve/ollama_messages.h"
 #include "serve/request_error.h"
 #include "serve/sampling_fields.h"
@@ -39,14 +41,15 @@ void read_options(const JsonFields& in, const ServedModel& model, decode::Genera
   const Json options = complete_options(in, model);
   const JsonFields fields(options, in.path_of("options"));
   const CommonFields common = read_common_fields(fields, model);
-  refuse_unserved_fields(fields);
   static_cast<void>(fields.integer("num_ctx", 0));
   request.sampling = common.sampling;
-  request.stop = common.stop;
+  request.stop = read_stop(fields);
   request.ignore_eos = common.ignore_eos;
-  constexpr std::int64_t kMost = std::numeric_limits<int>::max();
-  const std::int64_t limit = fields.integer("num_predict", -2).value_or(-1);
-  request.max_tokens = limit < 0 ? -1 : static_cast<int>(std::min(limit, kMost));
+  const int limit = fields.count("num_predict", std::numeric_limits<std::int64_t>::min()).value_or(-1);
+  request.max_tokens = limit > 0 ? limit : -1;  // -1 and -2 in its words; its runner takes 0 and every other for -1
+  read_answer_fields(fields, model, request);
+  refuse_misplaced_fields(in, fields, "options");
+  refuse_unheeded_fields(fields);
 }
 
 ReasoningWish read_think(const JsonFields& in) {
@@ -58,36 +61,15 @@ ReasoningWish read_think(const JsonFields& in) {
   return {.is_on = true, .effort = think->get<std::string>()};
 }
 
-void read_logprobs(const JsonFields& in, decode::GenerationRequest& request) {
-  request.logprobs = in.boolean("logprobs").value_or(false);
-  const auto top = in.integer("top_logprobs", 0, kMaxTopLogprobs);
-  if (top.value_or(0) > 0 && !request.logprobs)
-    bad_field(in.path_of("top_logprobs"), "needs \"logprobs\": true, got {}", *top);
-  request.top_logprobs = static_cast<int>(top.value_or(0));
-}
-
 OllamaRequest read_common(const JsonFields& in, const ServedModel& model) {
   OllamaRequest out;
   out.stream = in.boolean("stream").value_or(true);
   out.keep_alive = read_keep_alive(in);
   read_options(in, model, out.turn.common);
   out.turn.output = read_structured_output(in, OutputFields::ollama);
-  out.turn.output_param = in.path_of("format");
   read_logprobs(in, out.turn.common);
   out.turn.reasoning = read_think(in);
   return out;
-}
-
-// Fields of /api/generate that would change the answer.
-void refuse_unserved_prompt(const JsonFields& in) {
-  const auto is_given = [&](const char* name) {
-    const Json* value = in.find(name);
-    return value && !(value->is_string() && value->get<std::string>().empty()) && !(value->is_array() && value->empty());
-  };
-  if (is_given("suffix")) unserved_field(in.path_of("suffix"), "filling in the middle");
-  if (is_given("template")) unserved_field(in.path_of("template"), "a template in the request");
-  if (is_given("context")) unserved_field(in.path_of("context"), "a conversation as token ids; /api/chat takes messages");
-  if (is_given("images")) unserved_field(in.path_of("images"), "an image");
 }
 
 // "1h30m" -> 5400. The units of Go; a number without one is seconds.
@@ -131,29 +113,41 @@ std::optional<double> read_keep_alive(const JsonFields& in) {
   return seconds;
 }
 
+bool only_unloads(const Json& body, std::string_view content_field) {
+  const JsonFields in(body);
+  const Json* content = in.find(content_field);
+  return (!content || *content == "" || *content == Json::array()) && read_keep_alive(in) == 0.0;
+}
+
 OllamaRequest parse_ollama_chat(const Json& body, const ServedModel& model) {
   const JsonFields in(body);
   OllamaRequest out = read_common(in, model);
-  out.turn.tools = read_chat_tools(in).tools;
+  ToolFields tools = read_chat_tools(in);
+  out.turn.tools = std::move(tools.tools);
+  out.turn.tool_choice = std::move(tools.choice);
+  out.turn.template_variables = read_template_variables(in);
   const Json* messages = in.array("messages");
   out.asks_nothing = !messages || messages->empty();
   if (!out.asks_nothing) out.turn.messages = read_ollama_messages(*messages, in.path_of("messages"));
+  refuse_unheeded_fields(in);
   return out;
 }
 
 OllamaRequest parse_ollama_generate(const Json& body, const ServedModel& model) {
   const JsonFields in(body);
   OllamaRequest out = read_common(in, model);
-  refuse_unserved_prompt(in);
   const std::string prompt = in.string("prompt").value_or("");
   const std::string system = in.string("system").value_or("");
   out.asks_nothing = prompt.empty();
   if (in.boolean("raw").value_or(false)) {
     if (!system.empty()) bad_field(in.path_of("system"), "has no place in a raw prompt");
     out.raw_prompt = prompt;
+  } else {
+    out.turn.template_variables = read_template_variables(in);
   }
   if (!system.empty()) out.turn.messages.push_back({{"role", "system"}, {"content", system}});
   out.turn.messages.push_back({{"role", "user"}, {"content", prompt}});
+  refuse_unheeded_fields(in);
   return out;
 }
 

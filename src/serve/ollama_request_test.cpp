@@ -1,5 +1,7 @@
 #include "serve/ollama_request.h"
 
+#include <limits>
+
 #include "support/serve_fixture.h"
 
 namespace godwit::serve {
@@ -38,6 +40,12 @@ TEST_F(OllamaRequestTest, OptionsAreRead) {
   EXPECT_EQ(chat(R"(,"options":{"num_predict":9.0})").turn.common.max_tokens, 9);
 }
 
+TEST_F(OllamaRequestTest, EveryLimitThatIsNoNumberOfTokensIsTheRestOfTheContext) {
+  for (const auto* none : {"-1", "-2", "-3", "0", "-1e30"})
+    EXPECT_EQ(chat(fmt::format(R"(,"options":{{"num_predict":{}}})", none)).turn.common.max_tokens, -1) << none;
+  EXPECT_EQ(chat(R"(,"options":{"num_predict":1e30})").turn.common.max_tokens, std::numeric_limits<int>::max());
+}
+
 TEST_F(OllamaRequestTest, ResultsOfToolsFindTheirCalls) {
   const OllamaRequest asked = parse_ollama_chat(Json::parse(R"({"messages":[
     {"role":"assistant","content":"","thinking":"t","tool_calls":[{"function":{"name":"f","arguments":{"a":1}}},
@@ -59,8 +67,8 @@ TEST_F(OllamaRequestTest, ResultsOfToolsFindTheirCalls) {
 
 TEST_F(OllamaRequestTest, FormatAndThink) {
   EXPECT_FALSE(chat(R"(,"format":"")").turn.output);
-  EXPECT_EQ(chat(R"(,"format":"json")").turn.output->kind, text::GrammarKind::json_object);
-  EXPECT_EQ(chat(R"(,"format":{"type":"object"})").turn.output->text, R"({"type":"object"})");
+  EXPECT_EQ(chat(R"(,"format":"json")").turn.output->spec.kind, text::GrammarKind::json_object);
+  EXPECT_EQ(chat(R"(,"format":{"type":"object"})").turn.output->spec.text, R"({"type":"object"})");
   EXPECT_EQ(chat("").turn.reasoning.is_on, std::nullopt);
   EXPECT_EQ(chat(R"(,"think":false)").turn.reasoning.is_on, false);
   EXPECT_EQ(chat(R"(,"think":"high")").turn.reasoning.effort, "high");

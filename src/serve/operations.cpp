@@ -1,5 +1,7 @@
 // GET /metrics, GET /stats, POST /admin/...: for those who run the server. Answered from counters and
 // snapshots, never behind the engine.
+#include <algorithm>
+
 #include "serve/endpoints.h"
 #include "serve/json_fields.h"
 #include "serve/request_error.h"
@@ -36,13 +38,13 @@ std::string named_model(const Request& request) {
 }  // namespace
 
 Response metrics(const Request&, Context& context) {
-  Response response{.body = context.metrics->text(context.models.list())};
+  Response response{.body = context.server.metrics.text(context.models.list())};
   response.headers.add("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
   return response;
 }
 
 Response stats(const Request&, Context& context) {
-  const BuildInfo& build = context.metrics->build();
+  const BuildInfo& build = context.server.metrics.build();
   Json models = Json::array();
   for (const ModelEntry& model : context.models.list())
     models.push_back({{"id", model.id},
@@ -50,12 +52,12 @@ Response stats(const Request&, Context& context) {
                       {"context_length", model.context_length},
                       {"size_bytes", model.size_bytes},
                       {"engine", model.engine ? engine_json(*model.engine) : Json(nullptr)}});
-  const std::string_view state = context.draining ? "draining" : context.loading ? "loading" : "ready";
+  const std::string_view state = context.server.draining ? "draining" : context.server.loading ? "loading" : "ready";
   return Response::json({{"version", build.version},
                          {"mlx", build.mlx},
                          {"backend", build.backend},
                          {"status", state},
-                         {"uptime_seconds", context.metrics->uptime_seconds()},
+                         {"uptime_seconds", context.server.metrics.uptime_seconds()},
                          {"resident_bytes", resident_bytes()},
                          {"models", std::move(models)}});
 }
@@ -70,8 +72,24 @@ Response unload_model(const Request& request, Context& context) {
   return Response::json({{"model", name}, {"was_loaded", context.models.unload(name)}});
 }
 
+Response flush_cache(const Request& request, Context& context) {
+  const Json body = request.body.empty() ? Json::object() : parse_body(request.body);
+  const std::string name = model_name(body);
+  const bool disk_too = JsonFields(body).boolean("disk").value_or(false);
+  const std::vector<ModelEntry> known = context.models.list();
+  if (!name.empty() && std::ranges::none_of(known, [&](const ModelEntry& one) { return one.is_named(name); }))
+    unknown_model(name, known);
+  Json flushed = Json::array();
+  for (const ModelEntry& entry : known) {
+    if (!entry.is_loaded || (!name.empty() && !entry.is_named(name))) continue;
+    const auto bytes = context.models.open(entry.id, request.check_alive)->generator.forget_prompts(disk_too);
+    if (bytes) flushed.push_back({{"model", entry.id}, {"bytes", *bytes}});
+  }
+  return Response::json({{"flushed", std::move(flushed)}});
+}
+
 Response drain(const Request&, Context& context) {
-  if (context.hooks.drain) context.hooks.drain();
+  if (context.server.hooks.drain) context.server.hooks.drain();
   return Response::json({{"status", "draining"}}, 202);
 }
 

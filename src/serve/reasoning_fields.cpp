@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 
 #include "serve/request_error.h"
 
@@ -27,8 +26,7 @@ ReasoningWish read_reasoning(const JsonFields& in) {
   if (const auto effort = in.string("reasoning_effort"))
     wish = reasoning_of_effort(*effort, in.path_of("reasoning_effort"));
   for (const auto* name : {"reasoning_budget", "thinking_token_budget"})
-    if (const auto budget = in.integer(name, -1, std::numeric_limits<int>::max()))
-      wish.budget = static_cast<int>(*budget);
+    if (const auto budget = in.count(name, -1)) wish.budget = *budget;
   if (wish.budget == 0 && !wish.is_on) wish.is_on = false;
   return wish;
 }

@@ -35,6 +35,15 @@ class RequestError : public Error {
   ErrorFields fields_;
 };
 
+// What an error says, without the tags of the places where it arose ("[engine] ...").
+inline std::string plain_message(std::string_view what) {
+  for (std::size_t end = 0; what.starts_with('['); what.remove_prefix(end + 2)) {
+    end = what.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_", 1);
+    if (end == std::string_view::npos || end < 2 || !what.substr(end).starts_with("] ")) break;
+  }
+  return std::string(what);
+}
+
 // Throws the 400 of a field that cannot be served: bad_field("top_p", "must be within 0..1, got {}", value).
 template <typename... Args>
 [[noreturn]] void bad_field(std::string_view param, fmt::format_string<Args...> format, Args&&... args) {
@@ -43,9 +52,9 @@ template <typename... Args>
                      {.param = std::string(param), .code = "invalid_value"});
 }
 
-// Throws the 400 of a field that is known and would change the answer, but is not served yet.
+// Throws the 400 of a field that is known and would change the answer, but is not served here.
 [[noreturn]] inline void unserved_field(std::string_view param, std::string_view what) {
-  throw RequestError(ErrorCode::unsupported, fmt::format("'{}': {} is not served yet", param, what),
+  throw RequestError(ErrorCode::unsupported, fmt::format("'{}': {} is not served here", param, what),
                      {.param = std::string(param), .code = "unsupported_parameter"});
 }
 

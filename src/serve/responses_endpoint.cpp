@@ -40,7 +40,7 @@ struct Making {
   Json run(ResponseWriter& writer, const std::function<void()>& idle) {
     writer.begin();
     while (const auto delta = answer.next(idle)) writer.add(*delta);
-    Json made = writer.finish(context.now_unix());
+    Json made = writer.finish(context.server.now_unix());
     keep(made, writer.output());
     return made;
   }
@@ -49,7 +49,7 @@ struct Making {
     if (!parsed.is_stored) return;
     Json items = parsed.items;
     items.insert(items.end(), output.begin(), output.end());
-    context.responses->put(made["id"], made, parsed.earlier, std::move(items), output.size(), context.now_unix());
+    context.server.responses.put(made["id"], made, parsed.earlier, std::move(items), output.size(), context.server.now_unix());
   }
 };
 
@@ -71,7 +71,7 @@ void stream(Making& making, const Request& request, EventSink& sink) {
 }
 
 std::shared_ptr<const ResponseStore::Record> need_record(const std::string& id, Context& context) {
-  if (auto record = context.responses->find(id, context.now_unix())) return record;
+  if (auto record = context.server.responses.find(id, context.server.now_unix())) return record;
   throw RequestError(ErrorCode::not_found, fmt::format("there is no response {}", shown(Json(id))),
                      {.param = "response_id", .code = "response_not_found"});
 }
@@ -145,10 +145,10 @@ Json list_page(std::vector<Json> items, const Request& request) {
 Response create_response(const Request& request, Context& context) {
   const Json body = parse_body(request.body);
   auto loaded = context.models.open(model_name(body), request.check_alive);
-  ResponsesRequest parsed = parse_responses_request(body, loaded->model, *context.responses, context.now_unix());
+  ResponsesRequest parsed = parse_responses_request(body, loaded->model, context.server.responses, context.server.now_unix());
   note_left_out(parsed.left_out, request, context);
   if (parsed.may_cut) cut_to_context(parsed.turn, loaded->model);
-  Json frame = frame_of(parsed, loaded->model, context.now_unix());
+  Json frame = frame_of(parsed, loaded->model, context.server.now_unix());
   const bool is_stream = parsed.stream;
   ChatAnswer answer(std::move(loaded), parsed.turn);
   const std::shared_ptr<Making> making(
@@ -181,7 +181,7 @@ Response delete_response(const Request& request, Context& context) {
   const Place place = place_of(request);
   if (!place.what.empty()) nothing_there(request);
   need_record(place.id, context);
-  context.responses->erase(place.id, context.now_unix());
+  context.server.responses.erase(place.id, context.server.now_unix());
   return Response::json({{"id", place.id}, {"object", "response"}, {"deleted", true}});
 }
 
@@ -198,7 +198,7 @@ Response count_input_tokens(const Request& request, Context& context) {
   const Json body = parse_body(request.body);
   const auto loaded = context.models.open(model_name(body), request.check_alive);
   const ResponsesRequest parsed =
-      parse_responses_request(body, loaded->model, *context.responses, context.now_unix());
+      parse_responses_request(body, loaded->model, context.server.responses, context.server.now_unix());
   return Response::json({{"object", "response.input_tokens"},
                          {"input_tokens", render_turn(parsed.turn, loaded->model).size()}});
 }

@@ -90,8 +90,6 @@ Json read_item(const Json& given, const std::string& param, const FindItem& find
 // Builds the messages one item at a time.
 class Conversation {
  public:
-  explicit Conversation(std::string_view template_source) : template_source_(template_source) {}
-
   void add(const Json& item, const std::string& param) {
     const std::string& type = item["type"].get_ref<const std::string&>();
     if (type == "reasoning")
@@ -113,7 +111,7 @@ class Conversation {
   }
 
   void add_message(const Json& item, const std::string& param) {
-    const std::string role = template_role(item["role"].get<std::string>(), template_source_);
+    const std::string role = item["role"];
     Json message{{"role", role}, {"content", content_text(item["content"], param + ".content")}};
     if (role == "assistant") attach_reasoning(message);
     messages_.push_back(std::move(message));
@@ -149,7 +147,6 @@ class Conversation {
     if (!reasoning_.empty()) message["reasoning_content"] = std::exchange(reasoning_, "");
   }
 
-  std::string_view template_source_;
   Json messages_ = Json::array();
   std::string reasoning_;
   std::map<std::string, Json> names_;  // of the functions called, by the id of the call
@@ -174,8 +171,8 @@ Json read_items(const Json& input, const std::string& param, const FindItem& fin
   return items;
 }
 
-Json messages_of_items(const Json& items, std::string_view template_source, std::size_t own) {
-  Conversation conversation(template_source);
+Json messages_of_items(const Json& items, std::size_t own) {
+  Conversation conversation;
   const std::size_t first = items.size() - own;
   for (std::size_t i = 0; i < items.size(); ++i)
     conversation.add(items[i], i < first ? "previous_response_id" : fmt::format("input[{}]", i - first));

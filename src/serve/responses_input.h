@@ -22,6 +22,6 @@ Json read_items(const Json& input, const std::string& param, const FindItem& fin
 // Messages in OpenAI's chat form, as read_messages makes them, of checked items. Calls in a row join the
 // assistant's message before them; reasoning goes with the message or calls behind it. Throws RequestError
 // for the output of a call that none of the items made: the last `own` items are those of `input`.
-Json messages_of_items(const Json& items, std::string_view template_source, std::size_t own);
+Json messages_of_items(const Json& items, std::size_t own);
 
 }  // namespace godwit::serve

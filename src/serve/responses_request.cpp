@@ -1,7 +1,6 @@
 #include "serve/responses_request.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "serve/answer_fields.h"
 #include "serve/chat_request.h"
@@ -23,12 +22,10 @@ Json or_default(const JsonFields& in, std::string_view name, Json absent) {
 }
 
 void read_limit(const JsonFields& in, decode::GenerationRequest& into) {
-  const auto limit = in.integer("max_output_tokens", 1);
-  constexpr std::int64_t kMost = std::numeric_limits<int>::max();
-  into.max_tokens = limit ? static_cast<int>(std::min(*limit, kMost)) : -1;
+  into.max_tokens = in.count("max_output_tokens", 1).value_or(-1);
 }
 
-void read_logprobs(const JsonFields& in, decode::GenerationRequest& into) {
+void read_included(const JsonFields& in, decode::GenerationRequest& into) {
   const Json* include = in.array("include");
   into.top_logprobs = static_cast<int>(in.integer("top_logprobs", 0, kMaxTopLogprobs).value_or(0));
   into.logprobs = into.top_logprobs > 0;
@@ -87,7 +84,7 @@ class InputReader {
  public:
   InputReader(ResponseStore& store, std::int64_t now) : store_(store), now_(now) {}
 
-  void read(const JsonFields& in, std::string_view template_source, ResponsesRequest& into) const {
+  void read(const JsonFields& in, ResponsesRequest& into) const {
     Json items = Json::array();
     if (const auto id = in.string("previous_response_id")) {
       const auto record = store_.find(*id, now_);
@@ -103,7 +100,7 @@ class InputReader {
     const auto find_item = [this](std::string_view id) { return store_.find_item(id, now_); };
     if (input) into.items = read_items(*input, in.path_of("input"), find_item);
     items.insert(items.end(), into.items.begin(), into.items.end());
-    Json messages = messages_of_items(items, template_source, into.items.size());
+    Json messages = messages_of_items(items, into.items.size());
     if (const auto instructions = in.string("instructions"))
       messages.insert(messages.begin(), Json{{"role", "system"}, {"content", *instructions}});
     if (messages.empty()) bad_field(in.path_of("input"), "holds no message");
@@ -145,50 +142,50 @@ ResponsesRequest parse_responses_request(const Json& body, const ServedModel& mo
                                          std::int64_t now) {
   const JsonFields in(body);
   const CommonFields common = read_common_fields(in, model);
-  refuse_unserved_fields(in, unserved_in_responses());
 
-  ResponsesRequest request{.stream = common.stream};
+  ResponsesRequest request;
+  request.stream = read_stream(in).stream;
   ChatTurn& turn = request.turn;
   turn.common.sampling = common.sampling;
-  turn.common.stop = common.stop;
+  turn.common.stop = read_stop(in);
   turn.common.ignore_eos = common.ignore_eos;
   read_limit(in, turn.common);
   read_answer_fields(in, model, turn.common);
-  read_logprobs(in, turn.common);
+  read_included(in, turn.common);
   ToolFields tools = read_response_tools(in);
   turn.tools = std::move(tools.tools);
   turn.tool_choice = std::move(tools.choice);
   request.left_out = std::move(tools.left_out);
   turn.reasoning = read_wish(in);
   turn.output = read_structured_output(in, OutputFields::responses);
-  turn.output_param = "text.format";
   turn.template_variables = read_template_variables(in);
   request.is_stored = in.boolean("store").value_or(true);
   request.may_cut = read_truncation(in);
-  InputReader(store, now).read(in, model.need_chat_template().source(), request);
+  InputReader(store, now).read(in, request);
   request.echo = read_echo(in, request);
+  refuse_unheeded_fields(in);
   return request;
 }
 
 void cut_to_context(ChatTurn& turn, const ServedModel& model) {
-  const auto fits = [&](const ChatTurn& tried) {
+  const Json all = std::move(turn.messages);
+  const auto fits = [&](std::size_t dropped) {
+    turn.messages = without_first_turns(all, dropped);
     try {
-      return render_turn(tried, model).size() < static_cast<std::size_t>(model.context_length);
+      return render_turn(turn, model).size() < static_cast<std::size_t>(model.context_length);
     } catch (const RequestError& error) {
       if (error.code() == ErrorCode::context_overflow) return false;
       throw;
     }
   };
+  if (fits(0)) return;
   // The fewest turns that must go: a chat with fewer turns is shorter.
-  std::size_t kept_out = 0, enough = droppable_turns(turn.messages);
-  if (fits(turn)) return;
+  std::size_t kept_out = 0, enough = droppable_turns(all);
   while (enough - kept_out > 1) {
     const std::size_t middle = kept_out + (enough - kept_out) / 2;
-    ChatTurn tried = turn;
-    tried.messages = without_first_turns(turn.messages, middle);
-    (fits(tried) ? enough : kept_out) = middle;
+    (fits(middle) ? enough : kept_out) = middle;
   }
-  turn.messages = without_first_turns(turn.messages, enough);
+  turn.messages = without_first_turns(all, enough);
 }
 
 }  // namespace godwit::serve

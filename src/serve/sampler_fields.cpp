@@ -4,12 +4,12 @@
 
 #include "decode/sampling_text.h"
 #include "serve/request_error.h"
+#include "serve/sampling_fields.h"
 
 namespace godwit::serve {
 namespace {
 
 constexpr double kAnyNumber = std::numeric_limits<double>::max();
-constexpr std::int64_t kAnyInt = std::numeric_limits<int>::max();
 
 struct Number {
   const char* name;
@@ -20,7 +20,7 @@ struct Number {
 struct Integer {
   const char* name;
   int decode::SamplingParams::*target;
-  std::int64_t least, most;
+  std::int64_t least;
 };
 
 using P = decode::SamplingParams;
@@ -34,9 +34,8 @@ constexpr Number kNumbers[] = {{"typical_p", &P::typical_p, 0, 1},
                                {"dry_base", &P::dry_base, 0, kAnyNumber},
                                {"mirostat_tau", &P::mirostat_tau, 0, kAnyNumber},
                                {"mirostat_eta", &P::mirostat_eta, 0, 1}};
-constexpr Integer kIntegers[] = {{"dry_allowed_length", &P::dry_allowed_length, 0, kAnyInt},
-                                 {"dry_penalty_last_n", &P::dry_window, -1, kAnyInt},
-                                 {"mirostat", &P::mirostat, 0, 2}};
+constexpr Integer kIntegers[] = {{"dry_allowed_length", &P::dry_allowed_length, 0},
+                                 {"dry_penalty_last_n", &P::dry_window, -1}};
 
 std::vector<std::string> strings_of(const JsonFields& in, std::string_view name) {
   std::vector<std::string> texts;
@@ -44,6 +43,7 @@ std::vector<std::string> strings_of(const JsonFields& in, std::string_view name)
   if (!list) return texts;
   for (const Json& text : *list) {
     if (!text.is_string()) bad_field(in.path_of(name), "needs strings, got {}", shown(text));
+    check_text(in.path_of(name), text.get_ref<const std::string&>());
     texts.push_back(text);
   }
   return texts;
@@ -52,6 +52,8 @@ std::vector<std::string> strings_of(const JsonFields& in, std::string_view name)
 void read_dry_breakers(const JsonFields& in, const ServedModel& model, decode::SamplingParams& sampling) {
   const bool is_given = in.find("dry_sequence_breakers") != nullptr;
   const std::vector<std::string> given = strings_of(in, "dry_sequence_breakers");
+  if (given.size() > kMaxBreakers)
+    bad_field(in.path_of("dry_sequence_breakers"), "may hold at most {} texts, got {}", kMaxBreakers, given.size());
   if (sampling.dry_multiplier <= 0) return;
   sampling.dry_breakers =
       decode::tokens_holding(model.need_tokenizer(), is_given ? given : decode::default_dry_breakers());
@@ -95,7 +97,7 @@ decode::SamplerOrder order_of(const JsonFields& in, std::string_view name, const
   } catch (const RequestError&) {
     throw;
   } catch (const Error& e) {
-    throw RequestError(ErrorCode::invalid_argument, e.what(),
+    throw RequestError(ErrorCode::invalid_argument, plain_message(e.what()),
                        {.param = in.path_of(name), .code = "invalid_value"});
   }
 }
@@ -113,8 +115,8 @@ void read_sampler_fields(const JsonFields& in, const ServedModel& model, decode:
   for (const Number& field : kNumbers)
     if (const auto value = in.number(field.name, field.least, field.most)) sampling.*field.target = *value;
   for (const Integer& field : kIntegers)
-    if (const auto value = in.integer(field.name, field.least, field.most))
-      sampling.*field.target = static_cast<int>(*value);
+    if (const auto value = in.count(field.name, field.least)) sampling.*field.target = *value;
+  if (const auto version = in.integer("mirostat", 0, 2)) sampling.mirostat = static_cast<int>(*version);
   read_dry_breakers(in, model, sampling);
   read_bad_words(in, model, sampling);
   read_allowed_ids(in, model, sampling);

@@ -8,6 +8,7 @@
 namespace godwit::serve {
 
 inline constexpr std::size_t kMaxBadWords = 256;
+inline constexpr std::size_t kMaxBreakers = 64;  // each is looked for in the whole vocabulary
 
 // What is left out stays as it is. Throws RequestError.
 void read_sampler_fields(const JsonFields& in, const ServedModel& model, decode::SamplingParams& sampling);

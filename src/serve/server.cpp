@@ -21,29 +21,20 @@ struct Server::Impl {
   Impl(const ServerOptions& options_in, Log log_in)
       : options(options_in),
         log(log_in),
-        metrics(std::make_shared<ServerMetrics>(options.build)),
-        listener(options.host, options.port, options.limits, log) {}
+        state(options.build, options.hooks, options.request_seconds, now_unix),
+        listener(options.host, options.port, options.limits, log) {
+    state.loading = true;
+  }
 
-  Context context(ModelDirectory& models) const {
+  Context context(ModelDirectory& models) {
     const std::lock_guard lock(mutex);
-    return {.models = models,
-            .access = access,
-            .now_unix = now_unix,
-            .log = log,
-            .draining = draining,
-            .loading = loading,
-            .request_seconds = options.request_seconds,
-            .metrics = metrics,
-            .hooks = options.hooks,
-            .responses = responses};
+    return {state, models, access, log};
   }
 
   const ServerOptions options;
   const Log log;
-  const std::shared_ptr<ServerMetrics> metrics;
-  const std::shared_ptr<ResponseStore> responses = std::make_shared<ResponseStore>();
-  SharedFlag draining = false, loading = true;
-  mutable std::mutex mutex;  // guards access
+  ServerState state;
+  std::mutex mutex;  // guards access
   AccessRules access;
   HttpListener listener;  // last: its connections use the rest to their end
 };
@@ -74,10 +65,10 @@ void Server::start(ModelDirectory& models) {
       [impl = impl_.get(), &models](Request& request) { return dispatch(request, impl->context(models)); });
 }
 
-void Server::ready() { impl_->loading = false; }
+void Server::ready() { impl_->state.loading = false; }
 
 void Server::drain(double seconds) {
-  impl_->draining = true;
+  impl_->state.draining = true;
   impl_->listener.drain();
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   while (impl_->listener.busy() > 0 && std::chrono::steady_clock::now() < end)

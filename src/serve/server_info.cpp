@@ -59,7 +59,7 @@ Response slots(const Request& request, Context& context) {
 }
 
 Response version(const Request&, Context& context) {
-  const BuildInfo& build = context.metrics->build();
+  const BuildInfo& build = context.server.metrics.build();
   return Response::json({{"version", build.version}, {"mlx", build.mlx}, {"device", build.backend}});
 }
 

@@ -50,6 +50,22 @@ constexpr EngineFamily kEngineFamilies[] = {
      field<&Stats::prefix_tokens>},
 };
 
+void add_steps(MetricsText& text, const std::vector<ModelEntry>& models) {
+  constexpr std::string_view kSeconds = "godwit_step_seconds", kRows = "godwit_batch_rows";
+  text.head(kSeconds, "histogram", "Time of a step: prefill has tokens of prompts in it, decode none.");
+  for (const ModelEntry& model : models) {
+    if (!model.engine) continue;
+    for (const auto& [phase, steps] : {std::pair("prefill", &model.engine->prefill_step_seconds),
+                                       std::pair("decode", &model.engine->decode_step_seconds)})
+      text.histogram(kSeconds, {{"model", model.id}, {"phase", phase}}, decode::kStepSeconds, steps->counts, steps->sum);
+  }
+  text.head(kRows, "histogram", "Answers that a step worked on.");
+  for (const ModelEntry& model : models)
+    if (model.engine)
+      text.histogram(kRows, {{"model", model.id}}, decode::kBatchRows, model.engine->batch_rows.counts,
+                     model.engine->batch_rows.sum);
+}
+
 std::string_view reject_reason(const RequestRecord& record) {
   if (record.status == 429) return "queue_full";
   if (record.status == 503) return record.error == "draining" ? "draining" : "unavailable";
@@ -130,6 +146,7 @@ void ServerMetrics::add_engines(MetricsText& text, const std::vector<ModelEntry>
     for (const ModelEntry& model : models)
       if (model.engine) text.sample(family.name, {{"model", model.id}}, family.value(*model.engine));
   }
+  add_steps(text, models);
 }
 
 void ServerMetrics::add_process(MetricsText& text) const {

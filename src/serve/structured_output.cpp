@@ -18,16 +18,14 @@ class Wish {
  public:
   void add(const std::string& param, std::optional<GrammarSpec> spec) {
     if (!spec) return;
-    if (spec_)
-      bad_field(param, "cannot be combined with '{}': one form of the output can be asked for", param_);
-    spec_ = std::move(spec);
-    param_ = param;
+    if (wish_)
+      bad_field(param, "cannot be combined with '{}': one form of the output can be asked for", wish_->param);
+    wish_ = {.spec = std::move(*spec), .param = param};
   }
-  std::optional<GrammarSpec> take() { return std::move(spec_); }
+  std::optional<OutputWish> take() { return std::move(wish_); }
 
  private:
-  std::optional<GrammarSpec> spec_;
-  std::string param_;
+  std::optional<OutputWish> wish_;
 };
 
 GrammarSpec schema_spec(const Json& schema, const std::string& param, bool is_strict) {
@@ -44,6 +42,7 @@ GrammarSpec schema_or_text(const Json& schema, const std::string& param, bool is
 
 GrammarSpec text_spec(const Json& value, const std::string& param, GrammarKind kind) {
   if (!value.is_string()) bad_field(param, "must be a string, got {}", shown(value));
+  if (value == "") bad_field(param, "is empty: no answer but the empty one would fit");
   return {kind, value.get<std::string>(), true};
 }
 
@@ -55,14 +54,14 @@ GrammarSpec grammar_spec(const Json& value, const std::string& param) {
 }
 
 GrammarSpec choice_spec(const Json& value, const std::string& param) {
-  if (!value.is_array() || value.empty())
-    bad_field(param, "must be an array of strings, got {}", shown(value));
+  if (!value.is_array()) bad_field(param, "must be an array of strings, got {}", shown(value));
+  if (value.empty()) bad_field(param, "is empty: there is nothing to choose from");
   for (const Json& one : value)
     if (!one.is_string()) bad_field(param, "must be an array of strings, got {}", shown(one));
   return {GrammarKind::choice, dump_json(value), true};
 }
 
-bool is_neutral(const Json& value) { return value == false || value == "" || value == Json::array(); }
+bool asks_for_nothing(const Json& value) { return value == false || value == "" || value == Json::array(); }
 
 // {"type": ..., ...} of OpenAI (whose schema is one object deeper) and of the flat forms.
 std::optional<GrammarSpec> format_spec(const JsonFields& format, const std::string& param, bool is_nested,
@@ -86,7 +85,7 @@ std::optional<GrammarSpec> format_spec(const JsonFields& format, const std::stri
 void add_format(const JsonFields& in, std::string_view name, Wish& wish, bool is_nested,
                 bool is_strict_unsaid) {
   const Json* value = in.find(name);
-  if (!value || is_neutral(*value)) return;
+  if (!value) return;
   const std::string param = in.path_of(name);
   wish.add(param, format_spec(JsonFields(*value, param), param, is_nested, is_strict_unsaid));
 }
@@ -97,7 +96,7 @@ void add_structured_outputs(const JsonFields& in, Wish& wish) {
   const JsonFields inner(*object, in.path_of("structured_outputs"));
   for (const auto& [name, value] : object->items()) {
     const std::string param = inner.path_of(name);
-    if (value.is_null() || is_neutral(value)) continue;
+    if (value.is_null()) continue;
     if (name == "json")
       wish.add(param, schema_or_text(value, param, true));
     else if (name == "regex")
@@ -106,9 +105,9 @@ void add_structured_outputs(const JsonFields& in, Wish& wish) {
       wish.add(param, choice_spec(value, param));
     else if (name == "grammar")
       wish.add(param, grammar_spec(value, param));
-    else if (name == "json_object")
+    else if (name == "json_object" && value == true)
       wish.add(param, GrammarSpec{GrammarKind::json_object, "", false});
-    else if (name == "disable_any_whitespace" || name == "disable_fallback")
+    else if (name == "disable_any_whitespace" || name == "disable_fallback" || asks_for_nothing(value))
       continue;  // that is how it is done
     else
       unserved_field(param, "this kind of structured output");
@@ -141,7 +140,7 @@ void refuse_variants(const JsonFields& in) {
   for (const auto* name :
        {"grammar_lazy", "grammar_triggers", "guided_whitespace_pattern", "structural_tag"}) {
     const Json* value = in.find(name);
-    if (value && !is_neutral(*value)) unserved_field(in.path_of(name), "this kind of structured output");
+    if (value && !asks_for_nothing(*value)) unserved_field(in.path_of(name), "this kind of structured output");
   }
 }
 
@@ -150,8 +149,8 @@ void add_openai(const JsonFields& in, Wish& wish) {
   add_structured_outputs(in, wish);
   for (const Field& field : kOpenAiFields) {
     const Json* value = in.find(field.name);
-    if (value && !is_neutral(*value))
-      wish.add(in.path_of(field.name), field.make(*value, in.path_of(field.name)));
+    const bool is_default = field.name == "grammar" && value && *value == "";
+    if (value && !is_default) wish.add(in.path_of(field.name), field.make(*value, in.path_of(field.name)));
   }
   refuse_variants(in);
 }
@@ -163,7 +162,7 @@ void add_within(const JsonFields& in, std::string_view outer, Wish& wish, bool i
 
 void add_ollama(const JsonFields& in, Wish& wish) {
   const Json* value = in.find("format");
-  if (!value || is_neutral(*value)) return;
+  if (!value || *value == "") return;
   const std::string param = in.path_of("format");
   if (*value == "json") return wish.add(param, GrammarSpec{GrammarKind::json_object, "", false});
   if (value->is_string()) bad_field(param, "must be \"json\" or a JSON Schema, got {}", shown(*value));
@@ -172,7 +171,7 @@ void add_ollama(const JsonFields& in, Wish& wish) {
 
 }  // namespace
 
-std::optional<GrammarSpec> read_structured_output(const JsonFields& in, OutputFields fields) {
+std::optional<OutputWish> read_structured_output(const JsonFields& in, OutputFields fields) {
   Wish wish;
   switch (fields) {
     case OutputFields::openai:
@@ -192,18 +191,17 @@ std::optional<GrammarSpec> read_structured_output(const JsonFields& in, OutputFi
   return wish.take();
 }
 
-std::shared_ptr<const text::CompiledGrammar> compile_output(const ServedModel& model, const GrammarSpec& spec,
-                                                            std::string_view param) {
+std::shared_ptr<const text::CompiledGrammar> compile_output(const ServedModel& model, const OutputWish& wish) {
   static_cast<void>(model.need_tokenizer());
   if (!model.grammars)
     fail(ErrorCode::unsupported, "serve", "{}: structured output needs the tokens that end a text", model.id);
   try {
-    return model.grammars->compile(spec);
+    return model.grammars->compile(wish.spec);
   } catch (const Error& e) {
     if (e.code() != ErrorCode::invalid_argument) throw;
     throw RequestError(ErrorCode::invalid_argument,
-                       fmt::format("'{}' cannot be followed: {}", param, e.what()),
-                       {.param = std::string(param), .code = "invalid_value"});
+                       fmt::format("'{}' cannot be followed: {}", wish.param, plain_message(e.what())),
+                       {.param = wish.param, .code = "invalid_value"});
   }
 }
 

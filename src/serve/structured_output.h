@@ -9,6 +9,7 @@
 #include "decode/token_filter.h"
 #include "serve/http.h"
 #include "serve/json_fields.h"
+#include "serve/output_wish.h"
 #include "serve/served_model.h"
 #include "text/grammar.h"
 
@@ -21,15 +22,14 @@ enum class OutputFields {
   ollama,     // format
 };
 
-// Nullopt: anything. Two fields that ask, a kind that there is not and a value of the wrong shape are
+// Nullopt: anything; null asks for nothing, and so do the empty texts that llama.cpp's and Ollama's clients send as `grammar`
+// and `format`. Two fields that ask, a kind that there is not and a value of the wrong shape are
 // RequestError 400.
-std::optional<text::GrammarSpec> read_structured_output(const JsonFields& in, OutputFields fields);
+std::optional<OutputWish> read_structured_output(const JsonFields& in, OutputFields fields);
 
-// Ready to match. What is wrong with the grammar is RequestError 400 with the place in it, and `param` as its
-// field. May build the model's vocabulary.
-std::shared_ptr<const text::CompiledGrammar> compile_output(const ServedModel& model,
-                                                            const text::GrammarSpec& spec,
-                                                            std::string_view param);
+// Ready to match. What is wrong with the grammar is RequestError 400 with the place in it, and the wish's field. May build
+// the model's vocabulary.
+std::shared_ptr<const text::CompiledGrammar> compile_output(const ServedModel& model, const OutputWish& wish);
 
 // Header "warning": what of the schema the answer is not held to. Nothing where all is.
 void add_notes(const text::CompiledGrammar& grammar, Headers& headers);

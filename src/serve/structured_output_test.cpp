@@ -9,9 +9,13 @@ namespace {
 using text::GrammarKind;
 
 struct StructuredOutputTest : ServeFixture {
-  std::optional<text::GrammarSpec> read(const std::string& fields, OutputFields of = OutputFields::openai) {
+  std::optional<OutputWish> wish(const std::string& fields, OutputFields of = OutputFields::openai) {
     const Json body = Json::parse("{" + fields + "}");
     return read_structured_output(JsonFields(body), of);
+  }
+  std::optional<text::GrammarSpec> read(const std::string& fields, OutputFields of = OutputFields::openai) {
+    const auto found = wish(fields, of);
+    return found ? std::optional(found->spec) : std::nullopt;
   }
   std::string refusal(const std::string& fields, OutputFields of = OutputFields::openai) {
     return refusal_of([&] { read(fields, of); });
@@ -65,7 +69,8 @@ TEST_F(StructuredOutputTest, EveryFieldOfEveryApiSaysTheSame) {
 
 TEST_F(StructuredOutputTest, WhatAsksForNothingIsNothing) {
   for (const auto* fields : {R"("response_format":{"type":"text"})", R"("response_format":null,"grammar":"")",
-                             R"("guided_choice":[])", R"("structured_outputs":{})", R"("x":1)"})
+                             R"("guided_choice":null,"guided_regex":null)", R"("structured_outputs":{})",
+                             R"("structured_outputs":{"json_object":false,"disable_fallback":true})", R"("x":1)"})
     EXPECT_FALSE(read(fields).has_value()) << fields;
   EXPECT_FALSE(
       read(R"("text":{"format":{"type":"text"},"verbosity":"low"})", OutputFields::responses).has_value());
@@ -84,10 +89,71 @@ TEST_F(StructuredOutputTest, TwoWishesAndWrongShapesAreRefusedByName) {
             "response_format.json_schema.schema: invalid_value");
   EXPECT_EQ(refusal(R"("response_format":"json")"), "response_format: invalid_value");
   EXPECT_EQ(refusal(R"("guided_choice":[1])"), "guided_choice: invalid_value");
+  EXPECT_EQ(refusal(R"("guided_choice":[])"), "guided_choice: invalid_value");
+  EXPECT_EQ(refusal(R"("guided_choice":"")"), "guided_choice: invalid_value");
+  EXPECT_EQ(refusal(R"("guided_regex":"")"), "guided_regex: invalid_value");
+  EXPECT_EQ(refusal(R"("guided_grammar":"")"), "guided_grammar: invalid_value");
+  EXPECT_EQ(refusal(R"("structured_outputs":{"choice":[]})"), "structured_outputs.choice: invalid_value");
+  EXPECT_EQ(refusal(R"("structured_outputs":{"regex":""})"), "structured_outputs.regex: invalid_value");
+  EXPECT_EQ(refusal(R"("response_format":"")"), "response_format: invalid_value");
   EXPECT_EQ(refusal(R"("structured_outputs":{"structural_tag":"x"})"),
             "structured_outputs.structural_tag: unsupported_parameter");
   EXPECT_EQ(refusal(R"("grammar_lazy":true)"), "grammar_lazy: unsupported_parameter");
   EXPECT_EQ(refusal(R"("format":"yaml")", OutputFields::ollama), "format: invalid_value");
+}
+
+TEST_F(StructuredOutputTest, AnEmptySchemaIsAnyJson) {
+  for (const auto* fields : {R"("guided_json":{})", R"("guided_json":"{}")", R"("structured_outputs":{"json":{}})",
+                             R"("json_schema":{})", R"("guided_json":true)"}) {
+    const auto filter = completion(fields).plan.common.constraint->start();
+    const auto mask = filter->mask();
+    for (const char c : std::string("{[\"1tfnx "))
+      EXPECT_EQ(mask[static_cast<std::size_t>(c) / 32] >> (c % 32) & 1, c != 'x' && c != ' ') << fields << c;
+  }
+}
+
+TEST_F(StructuredOutputTest, WhatIsWrongWithAGrammarNamesTheFieldThatWasSent) {
+  const std::pair<const char*, const char*> cases[] = {
+      {R"("response_format":{"type":"json_schema","json_schema":{"strict":true,"schema":{"not":{}}}})", "response_format"},
+      {R"("guided_json":{"not":{}})", "guided_json"},
+      {R"("guided_regex":"(?=a)b")", "guided_regex"},
+      {R"("guided_choice":)", "guided_choice"},
+      {R"("guided_grammar":"start: x")", "guided_grammar"},
+      {R"("grammar":"root ::= x")", "grammar"},
+      {R"("json_schema":{"$ref":"#"})", "json_schema"},
+      {R"("structured_outputs":{"json":{"not":{}}})", "structured_outputs.json"},
+      {R"("structured_outputs":{"regex":"("})", "structured_outputs.regex"}};
+  for (auto [fields, param] : cases) {
+    std::string text = fields;
+    if (text.ends_with(':')) text += Json(std::vector<std::string>(8193, "a")).dump();
+    EXPECT_EQ(refusal_of([&] { completion(text); }), std::string(param) + ": invalid_value") << fields;
+  }
+  using enum OutputFields;
+  EXPECT_EQ(wish(R"("text":{"format":{"type":"json_object"}})", responses)->param, "text.format");
+  EXPECT_EQ(wish(R"("output_config":{"format":{"type":"json_object"}})", anthropic)->param, "output_config.format");
+  EXPECT_EQ(wish(R"("output_format":{"type":"json_object"})", anthropic)->param, "output_format");
+  EXPECT_EQ(wish(R"("format":"json")", ollama)->param, "format");
+}
+
+TEST_F(StructuredOutputTest, TextsAmongTokensHaveALimit) {
+  const std::string fits(1024, 'a'), long_text(1025, 'a');
+  EXPECT_EQ(completion(R"("bad_words":[")" + fits + "\"]").plan.common.sampling.bad_words.size(), 2u);
+  EXPECT_EQ(completion(R"("stop":")" + fits + "\"").plan.common.stop, std::vector{fits});
+  Json texts = Json::array();
+  for (int i = 0; i < 257; ++i) texts.push_back({"a", 1});
+  Json breakers = Json(std::vector<std::string>(65, "a"));
+  const std::pair<std::string, const char*> refused[] = {
+      {R"("bad_words":[")" + long_text + "\"]", "bad_words"},
+      {R"("bad_words":)" + Json(std::vector<std::string>(257, "a")).dump(), "bad_words"},
+      {R"("stop":")" + long_text + "\"", "stop"},
+      {R"("stop":["b",")" + long_text + "\"]", "stop"},
+      {R"("logit_bias":[[")" + long_text + "\",1]]", "logit_bias"},
+      {R"("logit_bias":)" + texts.dump(), "logit_bias"},
+      {R"("dry_sequence_breakers":)" + breakers.dump(), "dry_sequence_breakers"}};
+  for (const auto& [fields, param] : refused)
+    EXPECT_EQ(refusal_of([&] { completion(fields); }), std::string(param) + ": invalid_value") << param;
+  texts.erase(0);
+  EXPECT_EQ(completion(R"("logit_bias":)" + texts.dump()).plan.common.sampling.logit_bias.size(), 1u);
 }
 
 TEST_F(StructuredOutputTest, ACompletionIsConstrainedOrRefusedBeforeItBegins) {
@@ -135,7 +201,7 @@ TEST_F(StructuredOutputTest, TheRarerSamplersAreReadByTheirNames) {
             (decode::SamplerOrder{decode::SamplerStage::top_k, decode::SamplerStage::temperature}));
   EXPECT_EQ(sampling.logit_bias.at('a'), 2);
   EXPECT_EQ(sampling.logit_bias.at('b'), 2);
-  EXPECT_LT(sampling.logit_bias.at(99), -1e6);
+  EXPECT_EQ(sampling.logit_bias.at(99), decode::SamplingParams::kBan);
   EXPECT_EQ(completion(R"("sampler_order":"vllm")").plan.common.sampling.order,
             decode::sampler_preset("vllm"));
   EXPECT_EQ(completion(R"("samplers":"kpt")").plan.common.sampling.order,

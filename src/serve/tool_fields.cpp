@@ -134,6 +134,7 @@ ToolFields read_functions(const JsonFields& in, const Json& functions) {
   }
   reader.out().is_legacy = true;
   reader.out().choice.is_parallel = false;
+  in.ignore("parallel_tool_calls");  // there is one at most
   const Json* call = in.find("function_call");
   if (!call) return std::move(reader.out());
   const std::string call_param = in.path_of("function_call");

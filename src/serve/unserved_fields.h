@@ -1,28 +1,16 @@
-// Fields of other servers and of later versions that would change the answer. Ignoring them would break a
-// contract in silence, so they are refused unless they hold the value that asks for nothing.
+// Fields that have a meaning in some API and none in the route at hand. Ignoring one that would change the answer breaks a
+// contract in silence, so each is honoured or refused by name; fields that no API gives a meaning are ignored.
 #pragma once
-
-#include <span>
-#include <string_view>
 
 #include "serve/json_fields.h"
 
 namespace godwit::serve {
 
-struct Unserved {
-  std::string_view name;
-  std::string_view what;
-  // A JSON array of further values that ask for nothing, beside null, false, "", [] and {}.
-  std::string_view neutral = "[]";
-  bool is_on_by_itself = false;  // false asks for something, true for nothing
-};
+// At the end of a route's reading: throws RequestError (400, code unsupported_parameter) for a field that is known to
+// change answers, holds a value that asks for something, and was looked for by nobody (JsonFields::asked).
+void refuse_unheeded_fields(const JsonFields& in);
 
-// Of one route, beside those of all.
-std::span<const Unserved> unserved_in_chat();
-std::span<const Unserved> unserved_in_completions();
-std::span<const Unserved> unserved_in_responses();
-
-// Throws RequestError (400, code unsupported_parameter) naming the field.
-void refuse_unserved_fields(const JsonFields& in, std::span<const Unserved> of_route = {});
+// The same for fields that the route reads within `inner` only and that stand in `outer`.
+void refuse_misplaced_fields(const JsonFields& outer, const JsonFields& inner, std::string_view inner_name);
 
 }  // namespace godwit::serve

@@ -55,7 +55,8 @@ Response greeting(std::string_view text) {
 }  // namespace
 
 Response web_index(const Request& request, Context&) {
-  if (!asks_for_html(request)) return greeting("Godwit is running\n");
+  // The words that clients of Ollama's API compare with; who it is says GET /version.
+  if (!asks_for_html(request)) return greeting("Ollama is running");
   const WebAsset* index = find_asset("index.html");
   if (index == nullptr)
     return greeting(

@@ -29,7 +29,7 @@ TEST_F(WebPageTest, ProgramsThatLookWhoIsThereGetALine) {
   for (const auto* target : {"/", "/?x=1"}) {
     const Response response = ask(target, {{"Accept", "*/*"}});
     EXPECT_EQ(response.status, 200);
-    EXPECT_EQ(response.body, "Godwit is running\n");
+    EXPECT_EQ(response.body, "Ollama is running");
     EXPECT_EQ(header(response, "Content-Type"), "text/plain; charset=utf-8");
     EXPECT_EQ(header(response, "Vary"), "Accept");
   }

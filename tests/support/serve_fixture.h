@@ -51,6 +51,12 @@ class ScriptedGenerator final : public Generator {
     return rows;
   }
 
+  std::optional<std::uint64_t> forget_prompts(bool) override {
+    if (!kept_bytes) return std::nullopt;
+    return std::exchange(*kept_bytes, 0);
+  }
+
+  std::optional<std::uint64_t> kept_bytes;  // of prompts; absent: there is no cache
   std::deque<Script> scripts;  // of the choices to come; one that is used up never ends
   std::vector<decode::GenerationRequest> requests;
   int refusals = 0;     // so many submissions meet a full queue
@@ -141,7 +147,8 @@ struct ServeFixture : ::testing::Test {
   ServedModel model;
   ScriptedGenerator generator;
   SingleModel models{model, generator};
-  Context context{.models = models, .access = {}, .now_unix = [] { return 1234; }, .log = {}};
+  ServerState server{{}, {}, /*request_seconds=*/3600, [] { return 1234; }};
+  Context context{server, models, {}, {}};
 };
 
 // Runs `body` and returns the RequestError it throws, as "param: code"; "" when there is none.
