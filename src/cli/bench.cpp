@@ -12,6 +12,7 @@
 #include "cli/bench_batch.h"
 #include "cli/bench_context.h"
 #include "cli/bench_grammar.h"
+#include "cli/bench_grammar_steps.h"
 #include "cli/bench_load.h"
 #include "cli/bench_state.h"
 #include "cli/bench_step.h"
@@ -146,7 +147,9 @@ int run_context(const BenchFlags& flags, CommandContext& context) {
 }
 
 int run_grammar(const BenchFlags& flags, CommandContext& context) {
-  const Json report = bench_grammar(flags.model.options(context), context.log);
+  const models::ModelOptions model = flags.model.options(context);
+  Json report = bench_grammar(model, context.log);
+  report["steps"] = bench_grammar_steps(model, {.generate = flags.generate, .repeats = flags.repeats}, context.log);
   context.out.print("{}\n", dump_json(report, flags.json ? -1 : 2));
   return kExitDone;
 }
@@ -192,7 +195,7 @@ void add_kinds(CLI::App& verb, BenchFlags& flags) {
       ->check(CLI::Range(256, 1 << 24));
   kinds.add_option("--rows", flags.rows, "Decoding of that many rows in each step, against one alone")
       ->check(CLI::Range(1, 1024));
-  kinds.add_flag("--grammar", flags.grammar, "The token masks of structured output, over the model's vocabulary");
+  kinds.add_flag("--grammar", flags.grammar, "Structured output: token masks over the model's vocabulary, and steps under a grammar");
   verb.add_flag("--no-text", flags.no_text, "With --load: leave the tokenizer and the chat template unread")->needs(load);
 }
 

@@ -87,6 +87,7 @@ int run(int argc, const char* const* argv) {
       process_environment(), stderr_log(err_is_terminal, verbose), out, err_is_terminal, {}, GODWIT_VERSION};
 
   CLI::App app("Godwit: local inference for open language models", "godwit");
+  app.formatter(help_formatter());
   app.get_formatter()->column_width(32);  // verbs take it over; the longest flags of a number fit one line
   app.set_version_flag("--version", fmt::format("godwit {} (MLX {})", GODWIT_VERSION, mlx::core::version()));
   app.fallthrough();  // the program's own flags may follow the verb

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "cli/usage.h"
 #include "decode/sampling_text.h"
 
 namespace godwit::cli {
@@ -37,9 +38,8 @@ void SamplingFlags::add_to(CLI::App& verb) {
 
 // Not in --help, which is to fit a screen: docs/sampling.md has them.
 void SamplingFlags::add_rare(CLI::App& verb) {
-  constexpr const char* kUnseen = "";
   const auto add = [&](const char* name, auto& value, const char* what) {
-    verb.add_option(name, value, what)->group(kUnseen)->capture_default_str();
+    verb.add_option(name, value, what)->group(kUnlisted)->capture_default_str();
   };
   add("--typical-p", params.typical_p, "Keep locally typical tokens that add up to p; 1: off");
   add("--top-n-sigma", params.top_n_sigma, "Keep logits within n standard deviations of the largest; -1: off");
@@ -53,7 +53,7 @@ void SamplingFlags::add_rare(CLI::App& verb) {
   add("--mirostat-tau", params.mirostat_tau, "The surprise to hold, in bits");
   add("--mirostat-eta", params.mirostat_eta, "How fast its bound learns");
   verb.add_option("--samplers", samplers, "Order of the samplers: llamacpp, mlx-lm, vllm, or names between commas")
-      ->group(kUnseen);
+      ->group(kUnlisted);
 }
 
 decode::GenerationRequest SamplingFlags::request() const {

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/mx.h"
 #include "cli/command.h"
+#include "cli/descriptors.h"
 #include "cli/serve_flags.h"
 #include "cli/service_manager.h"
 #include "cli/settings.h"
@@ -21,6 +22,9 @@
 
 namespace godwit::cli {
 namespace {
+
+// For models, caches, logs and threads.
+constexpr std::size_t kOtherDescriptors = 256;
 
 // The file of --port-file, from the moment the server is ready to its orderly end.
 class PortFile {
@@ -118,6 +122,7 @@ int serve_until_the_end(const ServeFlags& flags, const std::vector<ConfigFile>& 
                         const CommandContext& context, const ServeLog& lines) {
   const Log log = lines.log();
   warn_when_open_to_others(flags, lines);
+  allow_descriptors(kOtherDescriptors + flags.server.limits.connections * serve::HttpConnection::kDescriptors, log);
   Signals signals;
   ServiceManager manager(context.environment, log);
   const ConfigFile* tables = models_file(files);

@@ -8,8 +8,6 @@
 namespace godwit::cli {
 namespace {
 
-constexpr const char* kUnseen = "";  // a group that --help leaves out, which is to fit a screen
-
 void add_model_flags(CLI::App& verb, ServeFlags& flags) {
   verb.add_option("-m,--model", flags.models,
                   "A model to serve; repeatable, the first is the default (default: smollm2)");
@@ -28,12 +26,12 @@ void add_model_flags(CLI::App& verb, ServeFlags& flags) {
   verb.add_option("--pooling", flags.pooling,
                   "Make embeddings of the hidden states of models that generate: mean, cls, last, max, none; auto: as "
                   "their own files say")
-      ->group(kUnseen)
+      ->group(kUnlisted)
       ->check(CLI::IsMember({"auto", "mean", "cls", "last", "max", "none"}))
       ->capture_default_str();
   verb.add_flag("--embed-accept-token-ids", flags.takes_token_ids,
                 "Take token ids in place of text for embeddings; they must be of the model's own vocabulary")
-      ->group(kUnseen);
+      ->group(kUnlisted);
   flags.cache.add_to(verb);
 }
 
@@ -59,36 +57,36 @@ void add_limit_flags(CLI::App& verb, ServeFlags& flags) {
   verb.add_option("--state-memory", flags.state_memory,
                   "Bytes of keys, values and cached prompts for each model (default: what --memory leaves, "
                   "else what is free)")
-      ->group(kUnseen);
+      ->group(kUnlisted);
   verb.add_option("--max-rows", flags.engine.max_rows, "Answers that a model makes at the same time")
-      ->group(kUnseen)
+      ->group(kUnlisted)
       ->check(at_least(1))
       ->capture_default_str();
   verb.add_option("--max-queue", flags.engine.queue_limit, "Requests that may wait for a model")
-      ->group(kUnseen)
+      ->group(kUnlisted)
       ->capture_default_str();
   verb.add_option("--checkpoint", flags.engine.checkpoint_every,
                   "Tokens between two records of an answer in --cache-dir, from which it goes on after a "
                   "restart; 0: none")
-      ->group(kUnseen)
+      ->group(kUnlisted)
       ->check(at_least(0))
       ->capture_default_str();
   verb.add_option("--timeout", flags.server.request_seconds, "Seconds that a request may take")
-      ->group(kUnseen)
+      ->group(kUnlisted)
       ->check(at_least(0))
       ->capture_default_str();
   verb.add_option("--idle-timeout", limits.idle_seconds,
                   "Seconds without a byte before a connection is closed")
-      ->group(kUnseen)
+      ->group(kUnlisted)
       ->check(at_least(1))
       ->capture_default_str();
   verb.add_option("--max-connections", limits.connections, "Connections at the same time")
-      ->group(kUnseen)
+      ->group(kUnlisted)
       ->capture_default_str();
-  verb.add_option("--max-body", flags.max_body, "Bytes of a request's body (default: 32M)")->group(kUnseen);
+  verb.add_option("--max-body", flags.max_body, "Bytes of a request's body (default: 32M)")->group(kUnlisted);
   verb.add_flag("--keep-half-closed", limits.waits_for_half_closed,
                 "Finish whole answers for clients that closed their sending side")
-      ->group(kUnseen);
+      ->group(kUnlisted);
   verb.footer(
       "Limits of requests and connections, and all of these in a file or the environment: docs/cli.md, "
       "docs/operations.md");

@@ -4,6 +4,10 @@
 #include <chrono>
 
 #include "base/error.h"
+#include "checkpoint/config.h"
+#include "checkpoint/gguf.h"
+#include "checkpoint/parameter_count.h"
+#include "checkpoint/safetensors.h"
 #include "cli/model_summary.h"
 #include "cli/serve_flags.h"
 #include "cli/settings.h"
@@ -46,6 +50,18 @@ bool is_encoder(const ModelSummary& summary) {
   return summary.profile && summary.profile->profile->execution.loop == models::Loop::encoder;
 }
 
+// From the heads of its files; 0 where they cannot be read, which opening the model will tell.
+std::int64_t parameters_of(const std::filesystem::path& path, bool is_gguf) {
+  try {
+    if (is_gguf) return checkpoint::parameter_count(checkpoint::open_gguf(path).tensors, {});
+    const models::Catalogue catalogue = models::Catalogue::builtin();
+    return checkpoint::parameter_count(checkpoint::read_safetensors_folder(path),
+                                       checkpoint::read_config(path, catalogue.registry.dialects()).quantization);
+  } catch (const Error&) {
+    return 0;
+  }
+}
+
 // What can be said of it from its files, before it is loaded.
 serve::ModelEntry known_of(const models::ModelOptions& options, std::vector<std::string> aliases,
                            std::int64_t created) {
@@ -69,6 +85,7 @@ serve::ModelEntry known_of(const models::ModelOptions& options, std::vector<std:
           .context_length = context,
           .architecture = summary.architecture,
           .quantization = summary.quantization,
+          .parameters = parameters_of(options.path, is_file),
           .size_bytes = static_cast<std::int64_t>(local.bytes),
           .capabilities = is_encoder(summary) ? std::vector<std::string>{"embedding"} : std::vector<std::string>()};
 }

@@ -126,7 +126,23 @@ std::string number_problem(const std::string& text) {
   return is_plain<double>(text) ? "" : fmt::format("\"{}\" is not a number", text);
 }
 
+class HelpFormatter final : public CLI::Formatter {
+ public:
+  std::string make_group(std::string group, bool is_positional, std::vector<const CLI::Option*> options) const override {
+    if (group == kUnlisted) return "";
+    return Formatter::make_group(std::move(group), is_positional, std::move(options));
+  }
+  // Without the empty line that follows a group which is left out.
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
+    std::string text = Formatter::make_help(app, std::move(name), mode);
+    for (std::size_t at = 0; (at = text.find("\n\n\n", at)) != std::string::npos;) text.erase(at, 1);
+    return text;
+  }
+};
+
 }  // namespace
+
+std::shared_ptr<CLI::FormatterBase> help_formatter() { return std::make_shared<HelpFormatter>(); }
 
 void take_plain_numbers_only(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {

@@ -2,9 +2,16 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <memory>
 #include <string>
 
 namespace godwit::cli {
+
+// The group of flags that --help leaves out, which is to fit a screen. They keep their names in messages.
+inline constexpr const char* kUnlisted = "unlisted";
+
+// Help as CLI11 writes it, without that group.
+std::shared_ptr<CLI::FormatterBase> help_formatter();
 
 // One or two lines: what was wrong, a near word for an unknown flag or verb, and where to find help.
 std::string usage_message(const CLI::App& app, const CLI::ParseError& error);

@@ -1,6 +1,7 @@
 """Wrong and right usage: exit codes, suggestions, help. No case here opens a model."""
 
 import pathlib
+import platform
 import tempfile
 import time
 import unittest
@@ -78,6 +79,14 @@ class Usage(unittest.TestCase):
         ]:  # fmt: skip
             says = "--max-tokens" if flag == "-n" else flag
             self.refused("generate", "-p", "x", "-m", CHAIN, flag, value, says=says)
+
+    def test_flags_that_help_leaves_out_are_named_all_the_same(self):
+        for verb, flag, value in [
+            ("serve", "--max-rows", "0"), ("serve", "--max-queue", "many"), ("serve", "--pooling", "all"), ("serve", "--timeout", "-1"),
+            ("serve", "--max-connections", "-1"), ("generate", "--typical-p", "x"), ("generate", "--mirostat", "1.5"),
+        ]:  # fmt: skip
+            self.refused(verb, flag, value, says=flag)
+            self.assertNotIn(flag + " ", run(verb, "--help").stdout.decode())
 
     def test_numbers_out_of_range_are_wrong_usage(self):
         for flag, value, field in [
@@ -161,6 +170,9 @@ class Usage(unittest.TestCase):
         self.refused("generate", "-m", CHAIN, "-p", "x", "--threads", "0", says="--threads")
         level = {"GODWIT_CPU_LEVEL": "sse9"}
         self.refused("generate", "-m", CHAIN, "-p", "x", says="unknown level 'sse9'", environment=level)
+        foreign = "avx2" if platform.machine() in ("aarch64", "arm64") else "neon"
+        self.refused("generate", "-m", CHAIN, "-p", "x", code=1, says=f"level {foreign} does not run on this machine",
+                     environment={"GODWIT_CPU_LEVEL": foreign})
 
 
 if __name__ == "__main__":
