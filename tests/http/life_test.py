@@ -1,6 +1,9 @@
 """Start, clients that leave, and the end of the server."""
 
+import contextlib
 import json
+import os
+import resource
 import signal
 import socket
 import subprocess
@@ -148,8 +151,8 @@ class Ending(unittest.TestCase):
             time.sleep(0.2)
             status, headers, _ = server.ask("POST", CHAT, chat(max_tokens=1))
             self.assertEqual((status, headers["connection"]), (503, "close"))
-            self.assertEqual(server.ask("GET", "/health")[0], 200)
-            self.assertEqual(server.ask("GET", "/readyz")[0], 503)
+            self.assertEqual(server.ask("GET", "/livez")[0], 200)
+            self.assertEqual([server.ask("GET", path)[0] for path in ("/health", "/readyz")], [503, 503])
             data = first
             while piece := connection.recv(65536):
                 data += piece
@@ -173,6 +176,31 @@ class Ending(unittest.TestCase):
             self.assertNotIn(b'"finish_reason":"stop"', data)
             self.assertIn(b'{"error":{"message":"the server is shutting down"', data)
             self.assertTrue(data.endswith(b"0\r\n\r\n"))
+
+    def test_peers_that_stand_still_do_not_hold_up_the_end(self):
+        """One in the middle of a body, one that goes on byte by byte, one that takes none of its answers."""
+        with Server("random") as server:
+            half = raw_post(CHAT, chat("x" * 1000))[:-500]
+            held = [server.socket(), server.socket()]
+            for connection in held:
+                connection.sendall(half)
+            deaf = socket.socket()
+            deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+            deaf.connect(("127.0.0.1", server.port))
+            deaf.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                while True:  # until the server takes no more, since nobody takes its answers
+                    deaf.send(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100)
+            server.process.send_signal(signal.SIGTERM)
+            for _ in range(600):
+                if server.process.poll() is not None:
+                    break
+                with contextlib.suppress(OSError):
+                    held[1].send(b"x")
+                time.sleep(0.05)
+            self.assertEqual(server.process.poll(), 0)
+            for connection in (*held, deaf):
+                connection.close()
 
     def test_a_second_signal_does_not_wait(self):
         with Server("random") as server:
@@ -203,6 +231,22 @@ class Ending(unittest.TestCase):
             for thread in threads:
                 thread.join()
             self.assertEqual(failures, [])
+
+    def test_connections_beyond_the_open_files_of_the_process_end_and_nothing_else_does(self):
+        """Each takes several descriptors, so every number of free ones has its own place to fail at."""
+        with Server("chain") as server:
+            process = server.process.pid
+            limits = resource.prlimit(process, resource.RLIMIT_NOFILE)
+            for free in range(1, 9):
+                used = max(int(name) for name in os.listdir(f"/proc/{process}/fd"))
+                resource.prlimit(process, resource.RLIMIT_NOFILE, (used + 1 + free, limits[1]))
+                held = [server.socket() for _ in range(6)]
+                time.sleep(0.05)
+                for connection in held:
+                    connection.close()
+                resource.prlimit(process, resource.RLIMIT_NOFILE, limits)
+                self.assertEqual(server.ask("GET", "/health")[0], 200, free)
+            self.assertIn("Too many open files", server.messages())
 
 
 if __name__ == "__main__":

@@ -227,6 +227,20 @@ class Keys(unittest.TestCase):
                 self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
 
 
+class Start(unittest.TestCase):
+    def test_a_server_that_is_ready_has_its_model(self):
+        with Server("chain") as server:
+            support.wait_for(lambda: server.ask("GET", "/readyz")[0] == 200)
+            self.assertEqual(server.ask_json("/readyz"), {"status": "ready"})
+            self.assertEqual(server.ask_json("/health"), {"status": "ok"})
+            self.assertTrue(server.ask_json("/v1/models")["data"][0]["is_loaded"], "without a request")
+
+    def test_a_lazy_server_is_ready_without_a_model(self):
+        with Server("chain", "--preload", "none") as server:
+            self.assertEqual(server.ask_json("/readyz"), {"status": "ready"})
+            self.assertFalse(server.ask_json("/v1/models")["data"][0]["is_loaded"])
+
+
 class Drain(unittest.TestCase):
     def test_an_admin_can_end_the_server(self):
         with Server("chain") as server:

@@ -1,6 +1,7 @@
 """Several models in one server: names, loading, unloading, memory, and answers that know nothing of each other."""
 
 import json
+import math
 import pathlib
 import shutil
 import tempfile
@@ -13,6 +14,16 @@ from server import Server, chat, wait_for
 CHAT = "/v1/chat/completions"
 # Greedy and sampled, short and long, with a prefix in common.
 QUESTIONS = [chat("same beginning, " + end, seed=5, max_tokens=12, temperature=t) for end in ("a", "bc") for t in (0, 1)]
+
+
+def numbers_of(folder: pathlib.Path) -> int:
+    """Elements of all tensors, from the heads of the files."""
+    count = 0
+    for file in folder.glob("*.safetensors"):
+        raw = file.read_bytes()
+        head = json.loads(raw[8 : 8 + int.from_bytes(raw[:8], "little")])
+        count += sum(math.prod(tensor["shape"]) for name, tensor in head.items() if name != "__metadata__")
+    return count
 
 
 def answer(server: Server, model: str, body: dict) -> tuple:
@@ -53,8 +64,11 @@ model = "{broken}"
         self.assertEqual(set(listed), {"random", "noise", "r", "chain", "broken"})
         self.assertEqual((listed["chain"]["context_length"], listed["chain"]["is_loaded"]), (4096, False))
         self.assertGreater(listed["chain"]["meta"]["size"], 1000)
+        self.assertEqual(listed["chain"]["meta"]["n_params"], numbers_of(support.MODELS / "chain"))
+        self.assertIsNone(listed["broken"]["meta"]["n_params"])
         self.assertEqual(server.post(CHAT, chat(model="chain", temperature=0))["choices"][0]["message"]["content"], "a😸b作c")
         self.assertEqual(self.loaded(server), ["chain"])
+        self.assertEqual(server.ask_json("/v1/models/chain")["meta"]["n_params"], listed["chain"]["meta"]["n_params"])
         self.assertIn("chat", server.ask_json("/v1/models/chain")["capabilities"])
         for _ in range(2):
             status, _, raw = server.ask("POST", CHAT, chat(model="broken"))

@@ -80,6 +80,19 @@ class Structured(unittest.TestCase):
         error = self.refusal(guided_regex="a", guided_choice=["b"])
         self.assertEqual(error["param"], "guided_choice")
 
+    def test_bars_that_leave_no_token_are_the_fault_of_the_request(self):
+        for stream in (False, True):
+            error = self.refusal(stream=stream, allowed_token_ids=[97], logit_bias={"97": -100})
+            self.assertIn("logit_bias and allowed_token_ids", error["message"])
+            error = self.refusal(stream=stream, guided_choice=["b"], logit_bias=[["b", False]])
+            self.assertIn("the form of the answer and logit_bias", error["message"])
+        later = {"allowed_token_ids": [97], "bad_words": ["aa"], "max_tokens": 5}  # the second token cannot come
+        self.assertIn("bad_words and allowed_token_ids", self.refusal(**later)["message"])
+        status, _, raw = self.server.ask("POST", PATH, {"prompt": "x", "stream": True, **later})
+        events = [line[len("data: "):] for line in raw.decode().splitlines() if line.startswith("data: ")]
+        self.assertEqual((status, json.loads(events[0])["choices"][0]["text"]), (200, "a"))
+        self.assertEqual(json.loads(events[-1])["error"]["type"], "invalid_request_error")
+
     def test_what_is_not_enforced_is_said(self):
         body = {"prompt": "x", "max_tokens": 2, "json_schema": {"type": "array", "uniqueItems": True}}
         status, headers, _ = self.server.ask("POST", PATH, body)
