@@ -3,9 +3,11 @@
 
 usage: bench_server.py GODWIT PEER_PROGRAMS FILE [--rounds N] [--threads N] [--json]
 
-Each round starts one server after the other and asks both the same over HTTP: the time from the start to the first answer of
-/health, to the first token of a prompt of about 400 tokens, never seen and seen before, tokens per second of eight clients
-together, the gaps between the tokens of four running streams before and while a prompt of 2,000 tokens joins, and memory.
+Each round starts one server after the other and asks both the same over HTTP: the time from the start until the model can be
+asked (/readyz of ours, /health of the other), to the first token of a prompt of about 400 tokens, never seen and seen before,
+tokens per second of eight clients together, the gaps between the tokens of four running streams before and while a prompt of
+2,000 tokens joins, and memory. What serving costs beyond the engine is taken from the time in which all eight clients have
+their first token and none has its last, beside `godwit bench --rows 8` over the same lengths.
 """
 import argparse
 import http.client
@@ -40,7 +42,8 @@ def text_of(words, seed):
 class Server:
     """A server process and what is asked of it."""
 
-    def __init__(self, command, log):
+    def __init__(self, command, log, ready_path):
+        self.ready_path = ready_path
         self.port = free_port()
         command = [str(part) for part in command] + ["--host", "127.0.0.1", "--port", str(self.port)]
         begin = time.perf_counter()
@@ -61,7 +64,7 @@ class Server:
     def answers(self):
         try:
             connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=1)
-            connection.request("GET", "/health")
+            connection.request("GET", self.ready_path)
             return connection.getresponse().status == 200
         except OSError:
             return False
@@ -101,11 +104,15 @@ def together(jobs):
 
 
 def aggregate(server, seed):
-    """Tokens per second of all clients, prompts included in the time."""
+    """Tokens per second of all clients, prompts included in the time; and while all of them only make tokens."""
     times = [[] for _ in range(CLIENTS)]
     begin = time.perf_counter()
     together([lambda i=i: server.stream(text_of(30, seed + i), ANSWER, times[i]) for i in range(CLIENTS)])
-    return CLIENTS * ANSWER / (max(max(of_one) for of_one in times) - begin)
+    whole = CLIENTS * ANSWER / (max(max(of_one) for of_one in times) - begin)
+    first, last = max(of_one[0] for of_one in times), min(of_one[-1] for of_one in times)
+    if last <= first:
+        sys.exit("the clients took turns: there is no time in which all of them made tokens")
+    return whole, sum(first < at <= last for of_one in times for at in of_one) / (last - first)
 
 
 def gaps_of(streams, begin, end):
@@ -133,18 +140,18 @@ def joining(server, seed):
     return statistics.median(before), while_joining[int(0.99 * (len(while_joining) - 1))], first
 
 
-def measure(commands, seed, log):
+def measure(commands, seed, log, ready_path):
     found = {}
-    with Server(commands["clients"], log) as server:
+    with Server(commands["clients"], log, ready_path) as server:
         found["ready_s"] = server.ready_s
         found["idle_bytes"] = server.memory("VmRSS")
         server.first_token(text_of(20, seed))
         cold = text_of(SHORT_WORDS, seed + 1)
         found["first_token_cold_s"] = server.first_token(cold)
         found["first_token_hit_s"] = server.first_token(cold)
-        found["clients_tok_s"] = aggregate(server, seed + 10)
+        found["clients_tok_s"], found["steady_tok_s"] = aggregate(server, seed + 10)
         found["resident_bytes"] = server.memory("VmRSS")
-    with Server(commands["joining"], log) as server:
+    with Server(commands["joining"], log, ready_path) as server:
         server.first_token(text_of(20, seed))
         found["gap_before_s"], found["gap_p99_joining_s"], found["joiner_first_token_s"] = joining(server, seed + 20)
     found["gap_times"] = found["gap_p99_joining_s"] / found["gap_before_s"]
@@ -160,9 +167,13 @@ def rows_rate(godwit, file, threads):
 
 FIGURES = {"ready_s": "start to ready, ms", "first_token_cold_s": "first token, 400-token prompt, cold, ms",
            "first_token_hit_s": "first token, the same prompt again, ms", "clients_tok_s": f"{CLIENTS} clients together, tokens/s",
+           "steady_tok_s": "the same, while all of them make tokens, tokens/s",
            "gap_before_s": f"gap of {STREAMS} streams, median, ms", "gap_p99_joining_s": "gap while 2,000 tokens join, p99, ms",
            "gap_times": "p99 while joining / median before", "joiner_first_token_s": "first token of the joiner, ms",
            "idle_bytes": "resident after the start, MB", "resident_bytes": "resident after the clients, MB"}
+
+
+READY = {"godwit": "/readyz", "llama-server": "/health"}
 
 
 def shown(key, value):
@@ -188,11 +199,11 @@ def main():
     with tempfile.NamedTemporaryFile("w", suffix=".log", delete=False) as log:
         for index in range(flags.rounds + 1):  # the first round warms caches and is not counted
             for name, commands in sides.items():
-                found = measure(commands, 1000 * index, log)
+                found = measure(commands, 1000 * index, log, READY[name])
                 if index > 0:
                     rounds[name].append(found)
             if index > 0:
-                overhead.append(1e3 / rounds["godwit"][-1]["clients_tok_s"] - 1e3 / rows_rate(flags.godwit, flags.file, flags.threads))
+                overhead.append(1e3 / rounds["godwit"][-1]["steady_tok_s"] - 1e3 / rows_rate(flags.godwit, flags.file, flags.threads))
     report = {"file": flags.file.name, "threads": flags.threads, "rounds": flags.rounds, "http_overhead_ms_per_token": statistics.median(overhead)}
     for key in FIGURES:
         mine, other = ([found[key] for found in rounds[name]] for name in sides)
