@@ -19,7 +19,11 @@ SECONDS = float(os.environ.get("GODWIT_SOAK_SECONDS", "30"))
 SEED = int(os.environ.get("GODWIT_SOAK_SEED", time.time_ns() % 2**32))
 CLIENTS = 32
 BAD_BODIES = [b"", b"{", b"[]", b"\xff", b'{"messages": 5}', b'{"messages": [{"role": "user", "content": "x"}], "temperature": -1}']
-GROWTH = 1.02  # of resident memory between the first half, in which caches fill, and the end
+GROWTH = 0.02  # of resident memory between the first half, in which caches fill, and the end
+# Within half a minute not every mixture of requests has been there: the heap grows in two or three steps of about 10 MB, of its arenas
+# and of the largest step's working memory, the last of them after a minute or more, and then no more. A row that is left behind
+# holds 46 kB a token, so one in ten hang-ups would show even then; what leaks less is for the long run to find, which has GROWTH alone.
+STEPS = 24 << 20 if SECONDS < 300 else 0
 
 
 class Client(threading.Thread):
@@ -90,7 +94,7 @@ class Soak(unittest.TestCase):
             for key in ("whole", "streamed", "hung_up", "bad"):
                 self.assertGreater(done[key], 0, key)
             self.check_nothing_is_left(server)
-            self.assertLess(server.resident_bytes(), GROWTH * most_before, "memory grows")
+            self.assertLess(server.resident_bytes() - most_before, max(GROWTH * most_before, STEPS), "memory grows")
             self.assertEqual([whole(server, request) for request in REQUESTS], alone)
 
     def check_nothing_is_left(self, server: Server):
