@@ -252,7 +252,8 @@ TEST(NativeGradients, AnEmbeddingHasOnesOfItsMatrixAndNoneOfTokens) {
   wanted = mx::slice_update(wanted, mx::full({1, kHidden}, 2.0f), mx::Shape{11, 0}, mx::Shape{12, kHidden});
   EXPECT_EQ(values_of(gradient), values_of(wanted));
 
-  auto& primitive = dynamic_cast<NativePrimitive&>(embedding({1}).primitive());
+  const mx::array one = embedding({1});  // holds the primitive
+  auto& primitive = dynamic_cast<NativePrimitive&>(one.primitive());
   const std::string text = refusal_of(
       [&] {
         primitive.vjp({mx::array({1})}, {mx::ones({1, kHidden})}, {0}, {});
