@@ -20,10 +20,10 @@ SEED = int(os.environ.get("GODWIT_SOAK_SEED", time.time_ns() % 2**32))
 CLIENTS = 32
 BAD_BODIES = [b"", b"{", b"[]", b"\xff", b'{"messages": 5}', b'{"messages": [{"role": "user", "content": "x"}], "temperature": -1}']
 GROWTH = 0.02  # of resident memory between the first half, in which caches fill, and the end
-# Within half a minute not every mixture of requests has been there: the heap grows in two or three steps of about 10 MB, of its arenas
-# and of the largest step's working memory, the last of them after a minute or more, and then no more. A row that is left behind
-# holds 46 kB a token, so one in ten hang-ups would show even then; what leaks less is for the long run to find, which has GROWTH alone.
-STEPS = 24 << 20 if SECONDS < 300 else 0
+# Half a minute is too short for that bound, most of all on a slow machine: from the first answer on the heap grows by about 80 MB, in
+# steps of some 10 MB (its arenas, the working memory of the largest step), the last of them after a minute or more, and then no more.
+# A row that is left behind holds 46 kB a token, and one of ten hang-ups would show even so; less is for the long run to find.
+STEPS = 96 << 20 if SECONDS < 300 else 0
 
 
 class Client(threading.Thread):
